@@ -1,0 +1,135 @@
+"""Compiled dynamics, and the bridge that makes a Gymnasium environment of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar, NamedTuple
+
+import gymnasium as gym
+import numpy as np
+from numpy.typing import NDArray
+
+from rblspi.compiled import is_compiled
+from rblspi.environments.rendering import Canvas, Window
+
+
+class Dynamics(NamedTuple):
+    """An environment as compiled functions over a vector of floats.
+
+    The observation is the first entries of the state: all of them, unless the observation
+    space is smaller. Functions see the parameters as one array, so a new constant needs no
+    new compilation.
+
+    Attributes
+    ----------
+    reset : callable
+        ``reset(parameters, state, rng)`` writes a first state into ``state``.
+    step : callable
+        ``step(parameters, state, action, rng)`` advances ``state`` in place and returns
+        ``(reward, terminated, truncated)``.
+    parameters : ndarray, shape (p,)
+    state_size : int
+    """
+
+    reset: Callable[..., None]
+    step: Callable[..., tuple[float, bool, bool]]
+    parameters: NDArray[np.float64]
+    state_size: int
+
+
+class CompiledEnvironment(gym.Env[Any, Any]):
+    """A Gymnasium environment whose dynamics are compiled functions.
+
+    Agents of this library run such an environment inside compiled code; everybody else uses
+    it as any other environment. Make your own by passing `Dynamics` whose functions are
+    decorated with `rblspi.jit`.
+
+    Parameters
+    ----------
+    dynamics : Dynamics
+    observation_space : gymnasium.spaces.Box or Discrete
+    action_space : gymnasium.spaces.Discrete
+    render_mode : {"rgb_array", "human"}, optional
+        Needs a subclass that implements `draw`.
+    """
+
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array", "human"], "render_fps": 30}
+
+    def __init__(
+        self,
+        dynamics: Dynamics,
+        observation_space: gym.spaces.Box | gym.spaces.Discrete,
+        action_space: gym.spaces.Discrete,
+        render_mode: str | None = None,
+    ) -> None:
+        for name in ("reset", "step"):
+            if not is_compiled(getattr(dynamics, name)):
+                raise TypeError(f"dynamics.{name} is not compiled: decorate it with rblspi.jit")
+        if render_mode is not None and render_mode not in self.metadata["render_modes"]:
+            raise ValueError(
+                f"render_mode={render_mode!r} is not one of {self.metadata['render_modes']}"
+            )
+        self.dynamics = dynamics
+        self.observation_space = observation_space
+        self.action_space = action_space
+        self.render_mode = render_mode
+        self.state = np.full(dynamics.state_size, np.nan)
+        self._window: Any = None
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Start an episode; ``options={"state": ...}`` starts it in a given state."""
+        super().reset(seed=seed)
+        self.dynamics.reset(self.dynamics.parameters, self.state, self.np_random)
+        if options and "state" in options:
+            self.state[:] = options["state"]
+        self._show()
+        return self.observation(self.state), {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Advance by one action."""
+        if not self.action_space.contains(action):
+            raise ValueError(f"action {action!r} is not in {self.action_space}")
+        if np.isnan(self.state).any():
+            raise gym.error.ResetNeeded("call reset() before the first step()")
+        reward, terminated, truncated = self.dynamics.step(
+            self.dynamics.parameters, self.state, int(action), self.np_random
+        )
+        self._show()
+        return self.observation(self.state), reward, terminated, truncated, {}
+
+    def observation(self, state: NDArray[np.float64]) -> Any:
+        """What the outside sees of a state."""
+        if isinstance(self.observation_space, gym.spaces.Discrete):
+            return int(state[0])
+        size = self.observation_space.shape[0]
+        return state[:size].astype(self.observation_space.dtype)
+
+    def draw(self, canvas: Canvas) -> None:
+        """Draw the present state; a subclass that can be rendered implements it."""
+        raise NotImplementedError(f"{type(self).__name__} cannot be rendered")
+
+    def render(self) -> NDArray[np.uint8] | None:
+        """The present state as a picture, shape (height, width, 3), in mode ``rgb_array``."""
+        if self.render_mode is None:
+            gym.logger.warn("render() without a render_mode: make the environment with one")
+            return None
+        canvas = Canvas()
+        self.draw(canvas)
+        picture = canvas.picture()
+        if self.render_mode == "rgb_array":
+            return picture
+        self._window = self._window or Window(type(self).__name__, self.metadata["render_fps"])
+        self._window.show(picture)
+        return None
+
+    def close(self) -> None:
+        """Close the window, if one is open."""
+        if self._window is not None:
+            self._window.close()
+            self._window = None
+
+    def _show(self) -> None:
+        if self.render_mode == "human":
+            self.render()

@@ -1,0 +1,87 @@
+"""Mountain car: an underpowered car must swing back and forth to climb out of a valley.
+
+The velocity and the position follow
+
+    v <- clip(v + force a - gravity cos(3 p), -max_speed, max_speed),  a in {-1, 0, 1}
+    p <- p + v,  stopped (v = 0) at the left wall
+
+Standard: -1 for every step and 0 for the one that reaches the goal. Sparse: 1 for the step
+that reaches the goal and 0 otherwise.
+
+References
+----------
+Moore (1990); Sutton and Barto (1998).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from numpy.typing import NDArray
+
+from rblspi.compiled import jit
+from rblspi.environments.base import CompiledEnvironment, Dynamics
+
+
+@jit
+def reset(parameters: NDArray[np.float64], state: NDArray[np.float64], rng: Any) -> None:
+    state[0] = rng.uniform(parameters[5], parameters[6])
+    state[1] = 0.0
+
+
+@jit
+def step(
+    parameters: NDArray[np.float64], state: NDArray[np.float64], action: int, rng: Any
+) -> tuple[float, bool, bool]:
+    force, gravity, max_speed, wall, goal, _, _, step_reward, goal_reward = parameters
+    velocity = state[1] + force * (action - 1) - gravity * math.cos(3.0 * state[0])
+    velocity = min(max(velocity, -max_speed), max_speed)
+    position = state[0] + velocity
+    if position <= wall:
+        position = wall
+        velocity = 0.0
+    reached = position >= goal
+    state[0] = min(position, goal)
+    state[1] = velocity
+    return (goal_reward if reached else step_reward), reached, False
+
+
+class MountainCar(CompiledEnvironment):
+    """Mountain car with the reward of every step and of the goal as arguments.
+
+    Parameters
+    ----------
+    step_reward, goal_reward : float
+        Standard: -1 and 0. Sparse: 0 and 1.
+    force, gravity, max_speed, wall, goal : float
+        Constants of the dynamics.
+    start : (float, float)
+        The car starts at rest, uniformly between these positions.
+    """
+
+    def __init__(
+        self,
+        step_reward: float = -1.0,
+        goal_reward: float = 0.0,
+        force: float = 0.001,
+        gravity: float = 0.0025,
+        max_speed: float = 0.07,
+        wall: float = -1.2,
+        goal: float = 0.5,
+        start: tuple[float, float] = (-0.6, -0.4),
+        render_mode: str | None = None,
+    ) -> None:
+        parameters = np.array(
+            [force, gravity, max_speed, wall, goal, *start, step_reward, goal_reward]
+        )
+        super().__init__(
+            Dynamics(reset, step, parameters, state_size=2),
+            gym.spaces.Box(
+                np.array([wall, -max_speed]), np.array([goal, max_speed]), dtype=np.float64
+            ),
+            gym.spaces.Discrete(3),
+            render_mode,
+        )
