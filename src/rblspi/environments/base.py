@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
@@ -53,7 +53,7 @@ class CompiledEnvironment(gym.Env[Any, Any]):
         Needs a subclass that implements `draw`.
     """
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array", "human"], "render_fps": 30}
+    metadata = {"render_modes": ["rgb_array", "human"], "render_fps": 30}  # noqa: RUF012
 
     def __init__(
         self,
@@ -103,7 +103,7 @@ class CompiledEnvironment(gym.Env[Any, Any]):
         """What the outside sees of a state."""
         if isinstance(self.observation_space, gym.spaces.Discrete):
             return int(state[0])
-        size = self.observation_space.shape[0]
+        (size,) = self.observation_space.shape or ()
         return state[:size].astype(self.observation_space.dtype)
 
     def draw(self, canvas: Canvas) -> None:
@@ -115,6 +115,8 @@ class CompiledEnvironment(gym.Env[Any, Any]):
         if self.render_mode is None:
             gym.logger.warn("render() without a render_mode: make the environment with one")
             return None
+        if np.isnan(self.state).any():
+            raise gym.error.ResetNeeded("call reset() before the first render()")
         canvas = Canvas()
         self.draw(canvas)
         picture = canvas.picture()

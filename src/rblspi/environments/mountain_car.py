@@ -24,10 +24,12 @@ from numpy.typing import NDArray
 
 from rblspi.compiled import jit
 from rblspi.environments.base import CompiledEnvironment, Dynamics
+from rblspi.environments.rendering import BLUE, GREEN, GREY, INK, PALE, RED, Canvas, placed
 
 
 @jit
 def reset(parameters: NDArray[np.float64], state: NDArray[np.float64], rng: Any) -> None:
+    """Start at rest, somewhere in the valley."""
     state[0] = rng.uniform(parameters[5], parameters[6])
     state[1] = 0.0
 
@@ -36,6 +38,7 @@ def reset(parameters: NDArray[np.float64], state: NDArray[np.float64], rng: Any)
 def step(
     parameters: NDArray[np.float64], state: NDArray[np.float64], action: int, rng: Any
 ) -> tuple[float, bool, bool]:
+    """Accelerate, move, and stop at the wall."""
     force, gravity, max_speed, wall, goal, _, _, step_reward, goal_reward = parameters
     velocity = state[1] + force * (action - 1) - gravity * math.cos(3.0 * state[0])
     velocity = min(max(velocity, -max_speed), max_speed)
@@ -85,3 +88,43 @@ class MountainCar(CompiledEnvironment):
             gym.spaces.Discrete(3),
             render_mode,
         )
+
+    def draw(self, canvas: Canvas) -> None:
+        """Draw the car on its hill, with a wall on the left and a flag at the goal."""
+        position = self.state[0]
+        wall, goal = self.dynamics.parameters[3:5]
+        bumper = wall - 0.11  # the position is that of the middle of the car
+        canvas.view(bumper - 0.06, goal + 0.14, -0.46, 0.76)
+        road = np.linspace(canvas.left, canvas.right, 200)
+        outline = np.column_stack([road, _height(road)])
+        corners = [(canvas.right, canvas.bottom), (canvas.left, canvas.bottom)]
+        canvas.polygon(np.vstack([outline, corners]), fill="#e4ebe1")
+        canvas.line(outline, GREEN, 3)
+
+        edge = [(bumper, canvas.bottom), (bumper, canvas.top)]
+        canvas.polygon([*edge, (canvas.left, canvas.top), (canvas.left, canvas.bottom)], fill=PALE)
+        canvas.line(edge, GREY, 2.5)
+
+        foot = float(_height(goal))
+        canvas.line([(goal, foot), (goal, foot + 0.26)], INK, 2.5)
+        canvas.polygon(
+            [(goal, foot + 0.26), (goal + 0.1, foot + 0.22), (goal, foot + 0.18)], fill=RED
+        )
+
+        at, slope = (position, float(_height(position))), math.atan(math.cos(3.0 * position))
+        body = [
+            *[(-0.1, 0.035), (0.1, 0.035), (0.1, 0.068), (0.092, 0.08), (0.055, 0.086)],
+            *[(0.025, 0.128), (-0.055, 0.128), (-0.08, 0.086), (-0.1, 0.08)],
+        ]
+        window = [(-0.065, 0.086), (-0.048, 0.117), (0.018, 0.117), (0.04, 0.086)]
+        canvas.polygon(placed(body, at, slope), fill=BLUE)
+        canvas.polygon(placed(window, at, slope), fill="#dcebfa")
+        for x in (-0.056, 0.056):
+            ((wheel_x, wheel_y),) = placed([(x, 0.034)], at, slope)
+            canvas.circle((wheel_x, wheel_y), 0.031, fill=INK)
+            canvas.circle((wheel_x, wheel_y), 0.012, fill=PALE)
+
+
+def _height(position: float | NDArray[np.float64]) -> NDArray[np.float64]:
+    """Give the hill a slope of cos(3 p), as gravity in the dynamics has it."""
+    return np.sin(3.0 * np.asarray(position)) / 3.0

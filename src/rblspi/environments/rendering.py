@@ -1,3 +1,244 @@
-"""Pictures of an environment: a canvas to draw on, and a window to show it in."""
-class Canvas: ...
-class Window: ...
+"""Pictures of an environment: a canvas to draw on, and a window to show it in.
+
+Pillow and pygame are imported when the first picture is drawn or shown, never before: an
+environment that is only learnt in needs neither.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Colour = str | tuple[int, int, int] | tuple[int, int, int, int]
+
+PAPER = "#fbfbf9"
+INK = "#27303a"
+GREY = "#77818d"
+PALE = "#d9dee3"
+BLUE = "#2f6db0"
+RED = "#c8453b"
+ORANGE = "#e39a2d"
+GREEN = "#5b8f62"
+
+_SUPERSAMPLING = 3
+
+
+def placed(points: ArrayLike, at: tuple[float, float], angle: float = 0.0) -> NDArray[np.float64]:
+    """Turn a shape by ``angle`` (radians, counterclockwise) about its origin; move it to ``at``.
+
+    Parameters
+    ----------
+    points : array-like, shape (n, 2)
+    at : (float, float)
+    angle : float
+    """
+    cosine, sine = math.cos(angle), math.sin(angle)
+    turn = np.array([[cosine, sine], [-sine, cosine]])
+    turned: NDArray[np.float64] = np.asarray(points, dtype=np.float64) @ turn
+    return turned + at
+
+
+def box(width: float, height: float) -> NDArray[np.float64]:
+    """Return the corners of a rectangle whose base is centred at the origin."""
+    x = width / 2
+    return np.array([[-x, 0.0], [x, 0.0], [x, height], [-x, height]])
+
+
+class Canvas:
+    """A picture in the making.
+
+    Everything is drawn larger than asked and reduced at the end, which smooths the edges.
+    Positions, radii and shapes are in the coordinates of the `view`, whose y axis points up;
+    the widths of lines and the sizes of letters are in pixels.
+
+    Parameters
+    ----------
+    width, height : int
+        Size of the picture in pixels.
+    background : colour
+        A name that Pillow knows, ``"#rrggbb"``, or a tuple; a fourth entry is the opacity.
+
+    Attributes
+    ----------
+    left, right, bottom, top : float
+        What is visible, in the coordinates of the view.
+    """
+
+    def __init__(self, width: int = 600, height: int = 400, background: Colour = PAPER) -> None:
+        from PIL import Image, ImageDraw
+
+        size = (width * _SUPERSAMPLING, height * _SUPERSAMPLING)
+        self._image = Image.new("RGB", size, background)
+        self._pen = ImageDraw.Draw(self._image, "RGBA")
+        self.width = width
+        self.height = height
+        self.view(0.0, float(width), 0.0, float(height))
+
+    def view(self, x_low: float, x_high: float, y_low: float, y_high: float) -> None:
+        """Show this region, centred and as large as fits with circles staying round."""
+        if not (x_low < x_high and y_low < y_high):
+            raise ValueError(
+                f"the view {x_low, x_high, y_low, y_high} is empty: "
+                "give x_low < x_high and y_low < y_high"
+            )
+        self._scale = min(self.width / (x_high - x_low), self.height / (y_high - y_low))
+        half_width, half_height = self.width / self._scale / 2, self.height / self._scale / 2
+        x, y = (x_low + x_high) / 2, (y_low + y_high) / 2
+        self.left, self.right = x - half_width, x + half_width
+        self.bottom, self.top = y - half_height, y + half_height
+
+    def polygon(
+        self,
+        points: ArrayLike,
+        fill: Colour | None = None,
+        outline: Colour | None = None,
+        width: float = 1.5,
+    ) -> None:
+        """Fill a polygon, and draw its edge if there is an ``outline``."""
+        corners = self._pixels(points)
+        if fill is not None:
+            self._pen.polygon(_flat(corners), fill=fill)
+        if outline is not None:
+            self._stroke(np.vstack([corners, corners[:1]]), outline, width)
+
+    def line(
+        self,
+        points: ArrayLike,
+        colour: Colour = INK,
+        width: float = 1.5,
+        dash: float | None = None,
+    ) -> None:
+        """Draw a line through the points, with round ends; ``dash`` is in pixels."""
+        corners = self._pixels(points)
+        if dash is None:
+            self._stroke(corners, colour, width)
+            return
+        for start, end in pairwise(corners):
+            length = float(np.hypot(*(end - start)))
+            marks = np.arange(0.0, length, 2 * dash * _SUPERSAMPLING)
+            for mark in marks:
+                stop = min(mark + dash * _SUPERSAMPLING, length)
+                ends = np.array([[mark], [stop]]) / length
+                self._stroke(start + ends * (end - start), colour, width)
+
+    def circle(
+        self,
+        centre: tuple[float, float],
+        radius: float,
+        fill: Colour | None = None,
+        outline: Colour | None = None,
+        width: float = 1.5,
+    ) -> None:
+        """Draw a disc, a ring, or both."""
+        (middle,) = self._pixels([centre])
+        self._disc(middle, radius * self._scale * _SUPERSAMPLING, fill, outline, width)
+
+    def text(
+        self,
+        at: tuple[float, float],
+        text: str,
+        size: float = 15,
+        colour: Colour = INK,
+        anchor: str = "mm",
+    ) -> None:
+        """Write; ``anchor`` is Pillow's, where "mm" centres the text and "ls" starts it there."""
+        from PIL import ImageFont
+
+        (position,) = self._pixels([at])
+        font = ImageFont.load_default(size * _SUPERSAMPLING)
+        self._pen.text((position[0], position[1]), text, fill=colour, font=font, anchor=anchor)
+
+    def picture(self) -> NDArray[np.uint8]:
+        """Return what was drawn so far, shape (height, width, 3)."""
+        return np.array(self._image.reduce(_SUPERSAMPLING), dtype=np.uint8)
+
+    def _pixels(self, points: ArrayLike) -> NDArray[np.float64]:
+        x, y = np.asarray(points, dtype=np.float64).T
+        scale = self._scale * _SUPERSAMPLING
+        return np.column_stack([(x - self.left) * scale, (self.top - y) * scale])
+
+    def _stroke(self, corners: NDArray[np.float64], colour: Colour, width: float) -> None:
+        thickness = max(round(width * _SUPERSAMPLING), 1)
+        self._pen.line(_flat(corners), fill=colour, width=thickness, joint="curve")
+        # Opaque lines only: discs on the ends of a translucent one would show.
+        if isinstance(colour, str) and width >= 3:
+            for end in (corners[0], corners[-1]):
+                self._disc(end, thickness / 2, colour, None, 0)
+
+    def _disc(
+        self,
+        middle: NDArray[np.float64],
+        radius: float,
+        fill: Colour | None,
+        outline: Colour | None,
+        width: float,
+    ) -> None:
+        bounds = (*(middle - radius).tolist(), *(middle + radius).tolist())
+        self._pen.ellipse(bounds, fill, outline, max(round(width * _SUPERSAMPLING), 1))
+
+
+def _flat(corners: NDArray[np.float64]) -> list[float]:
+    flat: list[float] = corners.ravel().tolist()
+    return flat
+
+
+class Window:
+    """A window that shows pictures at a steady rate.
+
+    Whoever closes the window wants it gone: pictures shown after that are dropped, and the
+    environment goes on without it.
+
+    Parameters
+    ----------
+    title : str
+    frames_per_second : float
+
+    Raises
+    ------
+    ImportError
+        If pygame is not installed.
+    """
+
+    def __init__(self, title: str, frames_per_second: float = 30) -> None:
+        os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
+        try:
+            import pygame
+        except ImportError as error:
+            raise ImportError(
+                'render_mode="human" needs pygame: pip install "rblspi[render]"'
+            ) from error
+        self._pygame: Any = pygame
+        self._clock = pygame.time.Clock()
+        self._title = title
+        self._frames_per_second = frames_per_second
+        self._open = True
+
+    def show(self, picture: NDArray[np.uint8]) -> None:
+        """Show a picture of shape (height, width, 3), and wait until the next one is due."""
+        if not self._open:
+            return
+        pygame = self._pygame
+        height, width, _ = picture.shape
+        surface = pygame.display.get_surface()
+        if surface is None or surface.get_size() != (width, height):
+            pygame.display.init()
+            surface = pygame.display.set_mode((width, height))
+            pygame.display.set_caption(self._title)
+        surface.blit(pygame.surfarray.make_surface(picture.swapaxes(0, 1)), (0, 0))
+        pygame.display.flip()
+        if pygame.event.get(pygame.QUIT):
+            self.close()
+            return
+        pygame.event.pump()
+        self._clock.tick(self._frames_per_second)
+
+    def close(self) -> None:
+        """Close the window; doing so twice is harmless."""
+        if self._open:
+            self._open = False
+            self._pygame.display.quit()

@@ -2,31 +2,41 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
-from numpy.typing import NDArray
+from gymnasium.spaces import Box, Discrete, MultiDiscrete
+
+from rblspi.features.base import Vector
 
 Bound = float | Sequence[float] | None
 
 
-def input_size(space: gym.Space[Any]) -> int:
-    """The length of an observation of this space as a vector of floats."""
-    if isinstance(space, gym.spaces.Discrete):
-        return 1
-    if isinstance(space, gym.spaces.Box):
-        return int(np.prod(space.shape))
+def observation_shape(space: gym.Space[Any]) -> tuple[int, ...]:
+    """Return the shape of one observation: () for the bare numbers of a Discrete space."""
+    if isinstance(space, Box | Discrete | MultiDiscrete):
+        return tuple(space.shape or ())
     raise TypeError(
-        f"observation space {space} is neither Box nor Discrete: flatten it first, for example "
-        "with gymnasium.wrappers.FlattenObservation"
+        f"observation space {space} is neither Box nor Discrete nor MultiDiscrete: flatten it "
+        "first, for example with gymnasium.wrappers.FlattenObservation"
     )
 
 
-def bounds(
-    space: gym.Space[Any], low: Bound = None, high: Bound = None
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def input_size(space: gym.Space[Any]) -> int:
+    """Return the length of an observation of this space as a vector of floats."""
+    return math.prod(observation_shape(space))
+
+
+def discrete_values(space: Discrete | MultiDiscrete) -> tuple[Vector, Vector]:
+    """First value and number of values, for every component of a discrete observation."""
+    count = space.n if isinstance(space, Discrete) else space.nvec
+    return _flat(space.start), _flat(count)
+
+
+def bounds(space: gym.Space[Any], low: Bound = None, high: Bound = None) -> tuple[Vector, Vector]:
     """Lower and upper bound of every dimension; what the user gives goes before the space's.
 
     Raises
@@ -35,15 +45,18 @@ def bounds(
         If a dimension stays unbounded or empty; the message says how to give bounds.
     """
     size = input_size(space)
-    if isinstance(space, gym.spaces.Box):
-        own_low, own_high = space.low.ravel(), space.high.ravel()
+    if isinstance(space, Box):
+        lower, upper = _flat(space.low), _flat(space.high)
     else:
-        assert isinstance(space, gym.spaces.Discrete)
-        own_low, own_high = np.array([space.start]), np.array([space.start + space.n - 1])
-    lower = _per_dimension("low", low, own_low.astype(np.float64), size)
-    upper = _per_dimension("high", high, own_high.astype(np.float64), size)
-    # A Box of float32 writes "no bound" as the largest float32.
-    unbounded = (np.abs(lower) > 1e30) | (np.abs(upper) > 1e30) | ~np.isfinite(lower + upper)
+        assert isinstance(space, Discrete | MultiDiscrete)
+        lower, count = discrete_values(space)
+        upper = lower + count - 1
+    if low is not None:
+        lower = per_dimension("low", low, size)
+    if high is not None:
+        upper = per_dimension("high", high, size)
+    # A Box of float32 writes "no bound" as the largest float32; the negation catches NaN as well.
+    unbounded = ~((np.abs(lower) < 1e30) & (np.abs(upper) < 1e30))
     if unbounded.any():
         raise ValueError(
             f"observation dimensions {np.flatnonzero(unbounded).tolist()} have no bounds: give "
@@ -57,14 +70,25 @@ def bounds(
     return lower, upper
 
 
-def _per_dimension(
-    name: str, given: Bound, default: NDArray[np.float64], size: int
-) -> NDArray[np.float64]:
-    if given is None:
-        return default.copy()
+def per_dimension(name: str, given: float | Sequence[float], size: int) -> Vector:
+    """One value for each dimension, from one for all or one for each."""
     value = np.asarray(given, dtype=np.float64)
     if value.ndim > 0 and value.shape != (size,):
         raise ValueError(
-            f"{name} has {value.size} values, but an observation has {size} dimensions"
+            f"{name}={given} has {value.size} values, but an observation has {size} dimensions"
         )
     return np.broadcast_to(value, (size,)).copy()
+
+
+def counts_per_dimension(
+    name: str, given: int | Sequence[int], size: int, least: int = 1
+) -> list[int]:
+    """One whole number for each dimension, none below ``least``."""
+    value = per_dimension(name, given, size)
+    if not ((value >= least) & (value == np.floor(value)) & np.isfinite(value)).all():
+        raise ValueError(f"{name}={given} must be whole numbers, {least} or more")
+    return [int(count) for count in value]
+
+
+def _flat(value: Any) -> Vector:
+    return np.asarray(value, dtype=np.float64).ravel()

@@ -9,41 +9,81 @@ from typing import Any, Literal
 
 import gymnasium as gym
 import numpy as np
-from numpy.typing import NDArray
 
 from rblspi.compiled import jit
-from rblspi.features.base import Basis, Features
-from rblspi.features.bounds import Bound, bounds
-
-Vector = NDArray[np.float64]
+from rblspi.features.base import Basis, Features, Vector
+from rblspi.features.bounds import (
+    Bound,
+    bounds,
+    counts_per_dimension,
+    observation_shape,
+    per_dimension,
+)
 
 
 @jit
 def _rbf_grid(parameters: Vector, observation: Vector, out: Vector) -> None:
     """phi_i(s) = exp(-1/2 sum_d ((s_d - c_id) / sigma_d)^2), then a constant 1.
 
-    A Gaussian on a grid is a product of one-dimensional Gaussians: the last dimension varies
-    fastest, and the products are built up in place, from the end of the grid to its start.
-    ``parameters`` holds, for every dimension, its number of centres, 1/sigma, and the centres.
+    A Gaussian on a grid is a product of one-dimensional ones, and along a dimension, with f
+    the distance from a centre and h the spacing, both in units of sigma,
+
+        exp(-(f - (m + 1) h)^2 / 2) = exp(-(f - m h)^2 / 2) * exp(h f) * exp(-h^2 (m + 1/2)).
+
+    The last factor is a constant: one exponential for every dimension and one for the whole
+    grid are enough. Starting at the nearest centre, no factor exceeds 1: nothing overflows.
+
+    The grid grows from the last dimension, which varies fastest, to the first: each dimension
+    repeats the block made so far, multiplied by its own Gaussians; the block itself goes last.
+
+    ``parameters`` holds for every dimension, the last first: the number of centres, 1 / sigma,
+    h, 1 / spacing, the centres, and exp(-h^2 (m + 1/2)) for m = 0, 1, ...
     """
     size = 1
     out[0] = 1.0
+    distance = 0.0
     position = 0
-    for d in range(len(observation)):
+    for d in range(len(observation) - 1, -1, -1):
         cells = int(parameters[position])
-        scale = parameters[position + 1]
-        for i in range(size - 1, -1, -1):
-            product = out[i]
-            for j in range(cells):
-                out[i * cells + j] = product
-        for j in range(cells):
-            z = (observation[d] - parameters[position + 2 + j]) * scale
-            factor = math.exp(-0.5 * z * z)
-            for i in range(size):
-                out[i * cells + j] *= factor
+        centres = position + 4
+        decays = centres + cells
+
+        nearest = 0
+        cell = (observation[d] - parameters[centres]) * parameters[position + 3] + 0.5
+        if cell >= cells:
+            nearest = cells - 1
+        elif cell > 0.0:
+            nearest = int(cell)
+
+        f = (observation[d] - parameters[centres + nearest]) * parameters[position + 1]
+        distance += f * f
+        at_nearest = 1.0 if d > 0 else math.exp(-0.5 * distance)
+        # Where the limits of 700 act, the Gaussians are 0 or next to it.
+        up = math.exp(min(max(parameters[position + 2] * f, -700.0), 700.0))
+        down = 1.0 / up
+
+        factor = at_nearest
+        for j in range(nearest + 1, cells):
+            factor *= up * parameters[decays + j - nearest - 1]
+            _multiply_block(out, size, factor, j)
+        factor = at_nearest
+        for j in range(nearest, 0, -1):
+            _multiply_block(out, size, factor, j)
+            factor *= down * parameters[decays + nearest - j]
+        _multiply_block(out, size, factor, 0)
+
         size *= cells
-        position += 2 + cells
+        position = decays + cells
     out[size] = 1.0
+
+
+@jit
+def _multiply_block(out: Vector, size: int, factor: float, to: int) -> None:
+    """Write ``factor`` times the first ``size`` values over the block of this number."""
+    # An unsigned index spares compiled code the test for a negative one.
+    start = np.uint64(to) * np.uint64(size)
+    for i in range(np.uint64(size)):
+        out[start + i] = factor * out[i]
 
 
 @dataclass(frozen=True)
@@ -72,31 +112,25 @@ class RBFGrid(Basis):
 
     def build(self, space: gym.Space[Any]) -> Features:
         """Features for the observations of a bounded space."""
+        if self.centres not in ("cell", "edge"):
+            raise ValueError(f"centres={self.centres!r} is neither 'cell' nor 'edge'")
         low, high = bounds(space, self.low, self.high)
-        cells = per_dimension("cells", self.cells, len(low)).astype(int)
+        least = 2 if self.centres == "edge" else 1
+        cells = counts_per_dimension("cells", self.cells, len(low), least)
         width = per_dimension("width", self.width, len(low))
-        if (cells < (2 if self.centres == "edge" else 1)).any():
-            raise ValueError(f"cells={self.cells} is too few for {self.centres}-centred Gaussians")
-        if not (width > 0).all():
+        if not ((width > 0) & np.isfinite(width)).all():
             raise ValueError(f"width={self.width} must be positive")
+        size = self._require_feasible(math.prod(cells) + 1)
         parameters: list[float] = []
-        for d, count in enumerate(cells):
-            centres, delta = self._centres(low[d], high[d], int(count))
-            parameters += [count, 1.0 / (width[d] * delta), *centres]
-        return Features(_rbf_grid, np.array(parameters), int(np.prod(cells)) + 1, len(low))
+        for d in reversed(range(len(low))):
+            centres, delta = self._centres(low[d], high[d], cells[d])
+            spacing = 1.0 / width[d]
+            decays = np.exp(-(spacing**2) * (np.arange(cells[d]) + 0.5))
+            parameters += [cells[d], spacing / delta, spacing, 1.0 / delta, *centres, *decays]
+        return Features(_rbf_grid, np.array(parameters), size, observation_shape(space))
 
     def _centres(self, low: float, high: float, count: int) -> tuple[Vector, float]:
         if self.centres == "edge":
             return np.linspace(low, high, count), (high - low) / (count - 1)
-        if self.centres == "cell":
-            delta = (high - low) / count
-            return low + (np.arange(count) + 0.5) * delta, delta
-        raise ValueError(f"centres={self.centres!r} is neither 'cell' nor 'edge'")
-
-
-def per_dimension(name: str, given: float | Sequence[float], size: int) -> Vector:
-    """One value for each dimension, from one for all or one for each."""
-    value = np.asarray(given, dtype=np.float64)
-    if value.ndim > 0 and value.shape != (size,):
-        raise ValueError(f"{name}={given} has {value.size} values for {size} dimensions")
-    return np.broadcast_to(value, (size,))
+        delta = (high - low) / count
+        return low + (np.arange(count, dtype=np.float64) + 0.5) * delta, delta

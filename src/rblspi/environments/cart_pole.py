@@ -1,0 +1,152 @@
+"""Cart pole: keep a pole upright on a cart, and the cart on its track.
+
+The state is the cart's position and velocity and the pole's angle from the vertical and
+angular velocity. With the force u = -force or +force (actions 0 and 1), the mass m and half
+length l of the pole, and the total mass M = cart_mass + pole_mass,
+
+    f       = (u + m l theta'^2 sin(theta)) / M
+    theta'' = (g sin(theta) - f cos(theta)) / (l (4 / 3 - m cos(theta)^2 / M))
+    p''     = f - m l theta'' cos(theta) / M
+
+followed by one Euler step of ``time_step`` seconds: positions move with the old velocities.
+
+The reward is 1 a step, and 0 for the one that fails, with the pole at pi / 6 or more from the
+vertical or the cart at 2.4 or more from the middle. Failing ends the episode.
+
+References
+----------
+Barto, Sutton and Anderson (1983), Neuronlike adaptive elements that can solve difficult
+learning control problems.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from numpy.typing import NDArray
+
+from rblspi.compiled import jit
+from rblspi.environments.base import CompiledEnvironment, Dynamics
+from rblspi.environments.rendering import BLUE, GREY, INK, PALE, RED, Canvas, box, placed
+
+
+@jit
+def reset(parameters: NDArray[np.float64], state: NDArray[np.float64], rng: Any) -> None:
+    """Start near the middle of the track, almost upright."""
+    start = parameters[8]
+    for i in range(4):
+        state[i] = rng.uniform(-start, start)
+
+
+@jit
+def step(
+    parameters: NDArray[np.float64], state: NDArray[np.float64], action: int, rng: Any
+) -> tuple[float, bool, bool]:
+    """Push for the length of one Euler step."""
+    gravity, cart_mass, mass, length, push, dt, edge, fall_angle = parameters[:8]
+    step_reward, failure_reward = parameters[9:]
+    position, velocity, angle, spin = state
+    total_mass = cart_mass + mass
+    sine, cosine = math.sin(angle), math.cos(angle)
+    force = push if action == 1 else -push
+    shared = (force + mass * length * spin**2 * sine) / total_mass
+    spin_rate = (gravity * sine - shared * cosine) / (
+        length * (4.0 / 3.0 - mass * cosine**2 / total_mass)
+    )
+    velocity_rate = shared - mass * length * spin_rate * cosine / total_mass
+    state[0] = position + dt * velocity
+    state[1] = velocity + dt * velocity_rate
+    state[2] = angle + dt * spin
+    state[3] = spin + dt * spin_rate
+    failed = abs(state[0]) >= edge or abs(state[2]) >= fall_angle
+    return (failure_reward if failed else step_reward), failed, False
+
+
+class CartPole(CompiledEnvironment):
+    """Cart pole; action 0 pushes the cart left, action 1 right.
+
+    The state that fails lies past a limit, and nothing limits the velocities, so the
+    observation space has no bounds: give your basis the range of interest, for example
+    ``high=[2.4, 2.5, pi / 6, 2.5]`` and ``low`` its negative.
+
+    Parameters
+    ----------
+    gravity, cart_mass, pole_mass : float
+    length : float
+        Half the length of the pole.
+    force : float
+        Newtons of a push.
+    time_step : float
+        Seconds between actions.
+    edge : float
+        The track reaches from -edge to edge.
+    fall_angle : float
+    start : float
+        Every variable starts uniformly between -start and start.
+    step_reward, failure_reward : float
+    """
+
+    metadata = CompiledEnvironment.metadata | {"render_fps": 50}
+
+    def __init__(
+        self,
+        gravity: float = 9.8,
+        cart_mass: float = 1.0,
+        pole_mass: float = 0.1,
+        length: float = 0.5,
+        force: float = 10.0,
+        time_step: float = 0.02,
+        edge: float = 2.4,
+        fall_angle: float = math.pi / 6,
+        start: float = 0.05,
+        step_reward: float = 1.0,
+        failure_reward: float = 0.0,
+        render_mode: str | None = None,
+    ) -> None:
+        parameters = np.array(
+            [
+                *(gravity, cart_mass, pole_mass, length, force, time_step),
+                *(edge, fall_angle, start, step_reward, failure_reward),
+            ]
+        )
+        super().__init__(
+            Dynamics(reset, step, parameters, state_size=4),
+            gym.spaces.Box(-np.inf, np.inf, (4,), dtype=np.float64),
+            gym.spaces.Discrete(2),
+            render_mode,
+        )
+
+    def draw(self, canvas: Canvas) -> None:
+        """Draw the cart on its track, the pole, and the angles at which it has fallen."""
+        position, _, angle, _ = self.state
+        edge, fall_angle = self.dynamics.parameters[6:8]
+        # The pole is drawn longer than it is, or it would be small beside the track.
+        length = 1.6 * edge / 2.4 * self.dynamics.parameters[3] / 0.5
+        cart = 0.25 * edge / 2.4
+        canvas.view(-1.38 * edge, 1.38 * edge, -6 * cart, length + 5 * cart)
+        ground, axle = -1.45 * cart, (position, 0.0)
+        canvas.line([(canvas.left, ground), (canvas.right, ground)], PALE, 2)
+        canvas.line([(-edge, ground), (edge, ground)], INK, 3)
+        for x in (-edge, edge):
+            stop = box(0.12 * cart, 2.6 * cart)
+            canvas.polygon(placed(stop, (x, ground - 0.6 * cart)), fill=RED)
+            canvas.text((x, ground - 1.3 * cart), f"{x:+g}", 13, GREY)
+        for x in np.linspace(-edge, edge, 9)[1:-1]:
+            canvas.line([(x, ground), (x, ground - 0.3 * cart)], INK, 1.5)
+        canvas.text((0.0, ground - 1.3 * cart), "0", 13, GREY)
+        for limit in (-fall_angle, fall_angle):
+            reach = 1.12 * length
+            end = (position + reach * math.sin(limit), reach * math.cos(limit))
+            canvas.line([axle, end], RED, 1.2, dash=6)
+        for x in (-0.7 * cart, 0.7 * cart):
+            canvas.circle((position + x, ground + 0.4 * cart), 0.4 * cart, fill=INK)
+            canvas.circle((position + x, ground + 0.4 * cart), 0.15 * cart, fill=PALE)
+        canvas.polygon(
+            placed(box(2.6 * cart, 0.95 * cart), (position, ground + 0.7 * cart)), fill=INK
+        )
+        tip = (position + length * math.sin(angle), length * math.cos(angle))
+        canvas.line([axle, tip], BLUE, 9)
+        canvas.circle(axle, 0.3 * cart, fill=PALE, outline=INK, width=2)

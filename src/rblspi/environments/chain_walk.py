@@ -1,0 +1,157 @@
+"""Chain walk: states in a row, two noisy moves, and a reward for being at either end.
+
+An action moves one state to the left or to the right; with probability ``failure`` it moves
+the other way. A move beyond an end stays there. The reward is that of the state in which the
+action is taken, and an episode never ends by itself.
+
+The domain is small enough to be solved: the class gives its transition probabilities, and the
+action values of a policy pi as the solution of
+
+    V = r + discount P_pi V,    Q(s, a) = r(s) + discount sum_s' P(s' | s, a) V(s')
+
+References
+----------
+Lagoudakis and Parr (2003), Least-squares policy iteration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rblspi.compiled import jit
+from rblspi.environments.base import CompiledEnvironment, Dynamics
+from rblspi.environments.rendering import BLUE, GREY, INK, ORANGE, Canvas, box, placed
+
+LEFT, RIGHT = 0, 1
+
+
+@jit
+def reset(parameters: NDArray[np.float64], state: NDArray[np.float64], rng: Any) -> None:
+    """Start in any state."""
+    state[0] = rng.integers(0, len(parameters) - 1)
+
+
+@jit
+def step(
+    parameters: NDArray[np.float64], state: NDArray[np.float64], action: int, rng: Any
+) -> tuple[float, bool, bool]:
+    """Move, or fail and move the other way; the reward is that of the state left."""
+    failure, rewards = parameters[0], parameters[1:]
+    here = int(state[0])
+    move = 1 if action == RIGHT else -1
+    if rng.random() < failure:
+        move = -move
+    state[0] = min(max(here + move, 0), len(rewards) - 1)
+    return rewards[here], False, False
+
+
+class ChainWalk(CompiledEnvironment):
+    """Chain walk with one observation, and one reward, per state; action 0 is left, 1 is right.
+
+    Parameters
+    ----------
+    states : int
+    failure : float
+        Probability of moving the other way.
+    rewards : array-like, shape (states,), optional
+        Reward for being in each state: by default 1 at both ends and 0 between them.
+    """
+
+    metadata = CompiledEnvironment.metadata | {"render_fps": 5}
+
+    def __init__(
+        self,
+        states: int = 20,
+        failure: float = 0.1,
+        rewards: Sequence[float] | NDArray[np.float64] | None = None,
+        render_mode: str | None = None,
+    ) -> None:
+        if states < 2:
+            raise ValueError(f"states={states}: a chain has at least two")
+        if not 0 <= failure <= 1:
+            raise ValueError(f"failure={failure} is not a probability")
+        if rewards is None:
+            rewards = np.zeros(states)
+            rewards[[0, -1]] = 1.0
+        if len(rewards) != states:
+            raise ValueError(f"rewards has {len(rewards)} entries for states={states}")
+        super().__init__(
+            Dynamics(reset, step, np.array([failure, *rewards], dtype=np.float64), state_size=1),
+            gym.spaces.Discrete(states),
+            gym.spaces.Discrete(2),
+            render_mode,
+        )
+
+    @property
+    def rewards(self) -> NDArray[np.float64]:
+        """Reward for being in each state, shape (states,)."""
+        return self.dynamics.parameters[1:].copy()
+
+    def transition_probabilities(self) -> NDArray[np.float64]:
+        """P(s' | s, a), shape (actions, states, states), the last axis being s'."""
+        failure, states = self.dynamics.parameters[0], len(self.rewards)
+        here = np.arange(states)
+        to_left, to_right = np.zeros((2, states, states))
+        to_left[here, np.maximum(here - 1, 0)] = 1.0
+        to_right[here, np.minimum(here + 1, states - 1)] = 1.0
+        return np.stack(
+            [
+                (1 - failure) * to_left + failure * to_right,
+                (1 - failure) * to_right + failure * to_left,
+            ]
+        )
+
+    def exact_action_values(self, policy: ArrayLike, discount: float) -> NDArray[np.float64]:
+        """Q of a deterministic policy, without approximation.
+
+        Parameters
+        ----------
+        policy : array-like of int, shape (states,)
+            The action taken in each state.
+        discount : float
+            At least 0 and below 1.
+
+        Returns
+        -------
+        ndarray, shape (states, actions)
+        """
+        actions, rewards = np.asarray(policy), self.rewards
+        if actions.shape != rewards.shape or not np.isin(actions, (LEFT, RIGHT)).all():
+            raise ValueError(
+                f"policy must be {len(rewards)} actions, each 0 (left) or 1 (right), not {policy!r}"
+            )
+        if not 0 <= discount < 1:
+            raise ValueError(f"discount={discount} must be at least 0 and below 1")
+        states = np.arange(len(rewards))
+        transitions = self.transition_probabilities()
+        followed = transitions[actions.astype(int), states]
+        values = np.linalg.solve(np.eye(len(rewards)) - discount * followed, rewards)
+        action_values: NDArray[np.float64] = rewards[:, None] + discount * (transitions @ values).T
+        return action_values
+
+    def draw(self, canvas: Canvas) -> None:
+        """Draw a row of cells: rewarded ones are tinted, the present one holds a disc."""
+        rewards = self.rewards
+        states = len(rewards)
+        here = int(self.state[0])
+        canvas.view(-1.0, states, -2.0, 2.0)
+        largest = max(np.abs(rewards).max(), 1e-12)
+        cell = box(1.0, 1.0) - (0.0, 0.5)
+        # Labels need about 24 pixels of width each.
+        every = max(1, round(24 * (canvas.right - canvas.left) / canvas.width + 0.5) - 1)
+        for state, reward in enumerate(rewards):
+            strength = round(110 * abs(reward) / largest)
+            tint = (227, 154, 45, strength) if reward > 0 else (200, 69, 59, strength)
+            corners = placed(cell, (state, 0.0))
+            canvas.polygon(corners, fill="white")
+            canvas.polygon(corners, fill=tint, outline=INK, width=1.2)
+            if reward:
+                canvas.text((state, 0.85), f"{reward:+g}", 14, ORANGE if reward > 0 else INK)
+            if state % every == 0 or state in (here, states - 1):
+                canvas.text((state, -0.85), str(state), 12, INK if state == here else GREY)
+        canvas.circle((here, 0.0), 0.33, fill=BLUE)

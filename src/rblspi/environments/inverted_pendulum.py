@@ -1,0 +1,169 @@
+"""Inverted pendulum: keep a pendulum on a cart from falling by pushing the cart.
+
+The cart may go anywhere, so the state is the angle theta from the vertical and the angular
+velocity. With a = 1 / (pendulum_mass + cart_mass) and a force u on the cart,
+
+    theta'' = (g sin(theta) - a m l theta'^2 sin(2 theta) / 2 - a cos(theta) u)
+              / (4 l / 3 - a m l cos(theta)^2)
+
+where m is the mass of the pendulum and l half its length. The force is -force, 0 or +force
+for the actions 0, 1 and 2, plus uniform noise drawn once a step and held during it. One step
+is one fourth-order Runge-Kutta step of ``time_step`` seconds. Large steps make the integrator
+part of the problem: at 0.1 s another one gives a slightly different domain.
+
+The reward is 0, and -1 for the step after which the pendulum is at pi / 2 or more from the
+vertical: it has fallen, and the episode ends.
+
+References
+----------
+Wang, Tanaka and Griffin (1996), An approach to fuzzy control of nonlinear systems.
+Lagoudakis and Parr (2003), Least-squares policy iteration.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from numpy.typing import NDArray
+
+from rblspi.compiled import jit
+from rblspi.environments.base import CompiledEnvironment, Dynamics
+from rblspi.environments.rendering import BLUE, GREY, INK, ORANGE, PALE, Canvas, box, placed
+
+
+@jit
+def reset(parameters: NDArray[np.float64], state: NDArray[np.float64], rng: Any) -> None:
+    """Start near the upright position."""
+    start = parameters[8]
+    state[0] = rng.uniform(-start, start)
+    state[1] = rng.uniform(-start, start)
+
+
+@jit
+def acceleration(
+    parameters: NDArray[np.float64], angle: float, velocity: float, force: float
+) -> float:
+    """Compute theta'' of the module's equation."""
+    gravity, mass, cart_mass, length = parameters[0], parameters[1], parameters[2], parameters[3]
+    share = 1.0 / (mass + cart_mass)
+    sine, cosine = math.sin(angle), math.cos(angle)
+    torque = gravity * sine - share * cosine * (mass * length * velocity**2 * sine + force)
+    inertia = 4.0 * length / 3.0 - share * mass * length * cosine**2
+    return torque / inertia  # type: ignore[no-any-return]
+
+
+@jit
+def step(
+    parameters: NDArray[np.float64], state: NDArray[np.float64], action: int, rng: Any
+) -> tuple[float, bool, bool]:
+    """Push for the length of one Runge-Kutta step."""
+    _, _, _, _, push, noise, dt, fall_angle, _, step_reward, fall_reward = parameters
+    force = push * (action - 1) + rng.uniform(-noise, noise)
+    angle, v1 = state[0], state[1]
+    a1 = acceleration(parameters, angle, v1, force)
+    v2 = v1 + dt / 2 * a1
+    a2 = acceleration(parameters, angle + dt / 2 * v1, v2, force)
+    v3 = v1 + dt / 2 * a2
+    a3 = acceleration(parameters, angle + dt / 2 * v2, v3, force)
+    v4 = v1 + dt * a3
+    a4 = acceleration(parameters, angle + dt * v3, v4, force)
+    state[0] = angle + dt / 6 * (v1 + 2 * v2 + 2 * v3 + v4)
+    state[1] = v1 + dt / 6 * (a1 + 2 * a2 + 2 * a3 + a4)
+    fallen = abs(state[0]) >= fall_angle
+    return (fall_reward if fallen else step_reward), fallen, False
+
+
+class InvertedPendulum(CompiledEnvironment):
+    """Inverted pendulum; actions 0, 1, 2 push the cart left, not at all, right.
+
+    A pendulum that falls may be past the fall angle when the step ends, at any speed, so the
+    observation space has no bounds: give your basis the range of interest, for example
+    ``low=[-pi / 4, -1], high=[pi / 4, 1]``.
+
+    Parameters
+    ----------
+    gravity, pendulum_mass, cart_mass : float
+    length : float
+        Half the length of the pendulum.
+    force : float
+        Newtons of a push.
+    noise : float
+        Noise on the force is uniform between -noise and noise.
+    time_step : float
+        Seconds between actions.
+    fall_angle : float
+    start : float
+        Angle and velocity start uniformly between -start and start.
+    step_reward, fall_reward : float
+    """
+
+    metadata = CompiledEnvironment.metadata | {"render_fps": 10}
+
+    def __init__(
+        self,
+        gravity: float = 9.8,
+        pendulum_mass: float = 2.0,
+        cart_mass: float = 8.0,
+        length: float = 0.5,
+        force: float = 50.0,
+        noise: float = 10.0,
+        time_step: float = 0.1,
+        fall_angle: float = math.pi / 2,
+        start: float = 0.2,
+        step_reward: float = 0.0,
+        fall_reward: float = -1.0,
+        render_mode: str | None = None,
+    ) -> None:
+        parameters = np.array(
+            [
+                *(gravity, pendulum_mass, cart_mass, length, force, noise),
+                *(time_step, fall_angle, start, step_reward, fall_reward),
+            ]
+        )
+        super().__init__(
+            Dynamics(reset, step, parameters, state_size=2),
+            gym.spaces.Box(-np.inf, np.inf, (2,), dtype=np.float64),
+            gym.spaces.Discrete(3),
+            render_mode,
+        )
+
+    def draw(self, canvas: Canvas) -> None:
+        """Draw the pendulum on its cart, with the angle between it and the vertical."""
+        angle, velocity = self.state
+        length = 2 * self.dynamics.parameters[3]
+        tip = (length * math.sin(angle), length * math.cos(angle))
+        canvas.view(-1.8 * length, 1.8 * length, -0.75 * length, 1.65 * length)
+        ground = -0.34 * length
+        canvas.polygon(
+            [
+                (canvas.left, ground),
+                (canvas.right, ground),
+                (canvas.right, canvas.bottom),
+                (canvas.left, canvas.bottom),
+            ],
+            fill="#eceff1",
+        )
+        canvas.line([(canvas.left, ground), (canvas.right, ground)], GREY, 1.5)
+        canvas.line([(0.0, 0.0), (0.0, 1.25 * length)], GREY, 1.2, dash=5)
+        arc = np.linspace(0.0, angle, 40)
+        sector = 0.62 * length * np.column_stack([np.sin(arc), np.cos(arc)])
+        canvas.polygon(np.vstack([[(0.0, 0.0)], sector]), fill=(227, 154, 45, 60))
+        canvas.line(sector, ORANGE, 2)
+        for x in (-0.2 * length, 0.2 * length):
+            canvas.circle((x, ground + 0.08 * length), 0.08 * length, fill=INK)
+            canvas.circle((x, ground + 0.08 * length), 0.03 * length, fill=PALE)
+        canvas.polygon(
+            placed(box(0.72 * length, 0.2 * length), (0.0, ground + 0.14 * length)),
+            fill=INK,
+        )
+        canvas.line([(0.0, 0.0), tip], BLUE, 11)
+        canvas.circle((0.0, 0.0), 0.05 * length, fill=PALE, outline=INK, width=2)
+        canvas.text(
+            (canvas.left + 0.1 * length, canvas.top - 0.12 * length),
+            f"{math.degrees(angle):+.1f}°   {math.degrees(velocity):+.0f}°/s",
+            15,
+            anchor="lt",
+        )

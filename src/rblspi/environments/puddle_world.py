@@ -1,0 +1,170 @@
+"""Puddle world: walk to the upper right corner of a square, around two puddles.
+
+The state is a point (x, y) of the unit square. The actions 0 to 3 move it up, down, left and
+right by ``move``; normal noise is added to both coordinates, which are then clipped to the
+square. A puddle is everything within ``radius`` of a line segment. The reward is
+
+    -1 - penalty max(0, radius - distance to the nearest segment)
+
+at the point arrived at, and 0 for the step that reaches x + y >= 1.9, which ends the episode.
+Episodes start uniformly outside the puddles and the goal.
+
+References
+----------
+Sutton (1996), Generalization in reinforcement learning: successful examples using sparse
+coarse coding.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from numpy.typing import NDArray
+
+from rblspi.compiled import jit
+from rblspi.environments.base import CompiledEnvironment, Dynamics
+from rblspi.environments.rendering import GREEN, GREY, INK, RED, Canvas
+
+UP, DOWN, LEFT, RIGHT = 0, 1, 2, 3
+_FIRST_PUDDLE = 7
+
+
+@jit
+def depth(parameters: NDArray[np.float64], x: float, y: float) -> float:
+    """Measure how deep in the puddles a point lies: at most the radius, and 0 outside."""
+    deepest = 0.0
+    for i in range(_FIRST_PUDDLE, len(parameters), 4):
+        x1, y1, x2, y2 = parameters[i], parameters[i + 1], parameters[i + 2], parameters[i + 3]
+        along_x, along_y = x2 - x1, y2 - y1
+        squared_length = along_x**2 + along_y**2
+        along = 0.0
+        if squared_length > 0:
+            along = ((x - x1) * along_x + (y - y1) * along_y) / squared_length
+            along = min(max(along, 0.0), 1.0)
+        distance = math.hypot(x - x1 - along * along_x, y - y1 - along * along_y)
+        deepest = max(deepest, parameters[3] - distance)
+    return deepest
+
+
+@jit
+def reset(parameters: NDArray[np.float64], state: NDArray[np.float64], rng: Any) -> None:
+    """Start outside the puddles and the goal."""
+    goal = parameters[2]
+    while True:
+        state[0] = rng.random()
+        state[1] = rng.random()
+        if state[0] + state[1] < goal and depth(parameters, state[0], state[1]) == 0.0:
+            return
+
+
+@jit
+def step(
+    parameters: NDArray[np.float64], state: NDArray[np.float64], action: int, rng: Any
+) -> tuple[float, bool, bool]:
+    """Move, add noise, and pay for the depth arrived at."""
+    move, noise, goal, _, penalty, step_reward, goal_reward = parameters[:_FIRST_PUDDLE]
+    x = state[0] + rng.normal(0.0, noise)
+    y = state[1] + rng.normal(0.0, noise)
+    if action == UP:
+        y += move
+    elif action == DOWN:
+        y -= move
+    elif action == LEFT:
+        x -= move
+    else:
+        x += move
+    x = min(max(x, 0.0), 1.0)
+    y = min(max(y, 0.0), 1.0)
+    state[0] = x
+    state[1] = y
+    if x + y >= goal:
+        return goal_reward, True, False
+    return step_reward - penalty * depth(parameters, x, y), False, False
+
+
+class PuddleWorld(CompiledEnvironment):
+    """Puddle world; actions 0, 1, 2, 3 move up, down, left, right.
+
+    Parameters
+    ----------
+    move : float
+    noise : float
+        Standard deviation of the noise on each coordinate.
+    goal : float
+        The goal is x + y >= goal.
+    puddles : sequence of (x1, y1, x2, y2)
+        The segment in the middle of each puddle.
+    radius : float
+        Of every puddle.
+    penalty : float
+        For each unit of depth in a puddle.
+    step_reward, goal_reward : float
+    """
+
+    metadata = CompiledEnvironment.metadata | {"render_fps": 10}
+
+    def __init__(
+        self,
+        move: float = 0.05,
+        noise: float = 0.01,
+        goal: float = 1.9,
+        puddles: Sequence[tuple[float, float, float, float]] = (
+            (0.1, 0.75, 0.45, 0.75),
+            (0.45, 0.4, 0.45, 0.8),
+        ),
+        radius: float = 0.1,
+        penalty: float = 400.0,
+        step_reward: float = -1.0,
+        goal_reward: float = 0.0,
+        render_mode: str | None = None,
+    ) -> None:
+        self.puddles = np.array(puddles, dtype=np.float64).reshape(-1, 4)
+        parameters = np.array(
+            [move, noise, goal, radius, penalty, step_reward, goal_reward, *self.puddles.ravel()]
+        )
+        super().__init__(
+            Dynamics(reset, step, parameters, state_size=2),
+            gym.spaces.Box(0.0, 1.0, (2,), dtype=np.float64),
+            gym.spaces.Discrete(4),
+            render_mode,
+        )
+
+    def depth(self, x: float, y: float) -> float:
+        """Measure how deep in the puddles a point lies: at most the radius, and 0 outside."""
+        return depth(self.dynamics.parameters, x, y)
+
+    def draw(self, canvas: Canvas) -> None:
+        """Draw the square from above: the deeper a puddle the darker, and the goal green."""
+        goal, radius = self.dynamics.parameters[2:4]
+        x, y = self.state
+        canvas.view(-0.04, 1.04, -0.08, 1.04)
+        square = [(0.0, 0.0), (1.0, 0.0), (1.0, 1.0), (0.0, 1.0)]
+        canvas.polygon(square, fill="white")
+        # Contours from the rim to the middle; drawing all puddles at each keeps the union's.
+        for level in np.linspace(0.0, 1.0, 20, endpoint=False):
+            shade = (1 - level) * np.array([222, 235, 247]) + level * np.array([66, 128, 187])
+            red, green, blue = (round(float(part)) for part in shade)
+            for puddle in self.puddles:
+                canvas.polygon(_capsule(puddle, (1 - level) * radius), fill=(red, green, blue))
+        low = goal - 1.0
+        if 0 <= low < 1:
+            canvas.polygon([(low, 1.0), (1.0, low), (1.0, 1.0)], fill=GREEN)
+        canvas.polygon(square, outline=INK, width=2)
+        for mark in (0.0, 0.5, 1.0):
+            canvas.text((mark, -0.045), f"{mark:g}", 13, GREY)
+            canvas.text((-0.03, mark), f"{mark:g}", 13, GREY, anchor="rm")
+        canvas.circle((x, y), 0.025, fill="white")
+        canvas.circle((x, y), 0.02, fill=RED)
+
+
+def _capsule(segment: NDArray[np.float64], radius: float) -> NDArray[np.float64]:
+    """Outline everything within a distance of a segment."""
+    start, end = segment[:2], segment[2:]
+    direction = math.atan2(end[1] - start[1], end[0] - start[0])
+    half_turn = np.linspace(-math.pi / 2, math.pi / 2, 30)
+    cap = radius * np.column_stack([np.cos(half_turn + direction), np.sin(half_turn + direction)])
+    return np.vstack([end + cap, start - cap])

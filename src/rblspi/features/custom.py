@@ -1,0 +1,164 @@
+"""Bases of the user's own: any function, or a fitted scikit-learn transformer."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from numba import types
+from numba.core.errors import NumbaError
+
+from rblspi.compiled import FEATURES, is_compiled
+from rblspi.features.base import Basis, Features, Matrix, Vector
+from rblspi.features.bounds import counts_per_dimension, observation_shape
+
+
+@dataclass(frozen=True)
+class FunctionBasis(Basis):
+    """A function of the user's own, as it is: no constant is added.
+
+    Parameters
+    ----------
+    function : callable
+        Either ``function(observation)``, returning a vector: it receives an int from a
+        Discrete space, else an array of the space's shape. Or
+        ``function(parameters, observation, out)``, writing the features into ``out``, where
+        all three are vectors of float64: jitted with Numba, it runs inside the compiled loop,
+        at full speed.
+    size : int, optional
+        The number of features. A function of one argument is called once to find out.
+    parameters : sequence of float
+        Handed to a function of three arguments.
+    """
+
+    function: Callable[..., Any]
+    size: int | None = None
+    parameters: Sequence[float] = ()
+
+    def build(self, space: gym.Space[Any]) -> Features:
+        """Features for the observations of any space of numbers."""
+        shape = observation_shape(space)
+        if self.size is not None:
+            counts_per_dimension("size", self.size, 1)
+        if _required_arguments(self.function) == 3:
+            if self.size is None:
+                raise ValueError(
+                    f"size of {_name(self.function)} is not known: a function that writes into "
+                    "out needs FunctionBasis(function, size=...)"
+                )
+            if is_compiled(self.function):
+                _require_signature(self.function)
+            parameters = np.array(self.parameters, dtype=np.float64)
+            return Features(self.function, parameters, self.size, shape)
+
+        def evaluate(parameters: Vector, observation: Vector, out: Vector) -> None:
+            features = self._vector(observation, space)
+            if len(features) != len(out):
+                raise ValueError(
+                    f"{_name(self.function)} returned {len(features)} features, not {len(out)}"
+                )
+            out[:] = features
+
+        size = self.size or len(self._vector(_sample(space), space))
+        return Features(evaluate, np.empty(0), size, shape)
+
+    def _vector(self, observation: Vector, space: gym.Space[Any]) -> Vector:
+        return np.asarray(self.function(_as_given(observation, space)), dtype=np.float64).ravel()
+
+    def settings(self) -> dict[str, Any]:
+        """Return a marker in place of the function, which is not stored."""
+        return {"basis": "FunctionBasis", "custom": _name(self.function)}
+
+
+@dataclass(frozen=True)
+class TransformerBasis(Basis):
+    """A fitted scikit-learn transformer, or a pipeline of them.
+
+    Parameters
+    ----------
+    transformer : object
+        Its ``transform`` maps observations, shape (N, d), to features, shape (N, n).
+    constant : bool
+        Whether to append a constant 1. The default does not: some transformers have their own.
+    """
+
+    transformer: Any
+    constant: bool = False
+
+    def build(self, space: gym.Space[Any]) -> Features:
+        """Features for the observations of the space the transformer was fitted to."""
+        shape = observation_shape(space)
+        name = type(self.transformer).__name__
+        try:
+            size = self._transform(_sample(space)[None]).shape[1]
+        except Exception as error:
+            if type(error).__name__ == "NotFittedError":
+                raise ValueError(
+                    f"{name} is not fitted: call its fit on observations first, of which a "
+                    "random walk gives enough"
+                ) from error
+            raise ValueError(f"{name} cannot transform observations of {space}: {error}") from error
+
+        def evaluate(parameters: Vector, observation: Vector, out: Vector) -> None:
+            out[:] = self._transform(observation[None])[0]
+
+        return Features(evaluate, np.empty(0), size, shape, self._transform)
+
+    def _transform(self, observations: Matrix) -> Matrix:
+        features = self.transformer.transform(observations)
+        if hasattr(features, "toarray"):  # some transformers return sparse matrices
+            features = features.toarray()
+        dense: Matrix = np.asarray(features, dtype=np.float64).reshape(len(observations), -1)
+        return np.column_stack([dense, np.ones(len(dense))]) if self.constant else dense
+
+    def settings(self) -> dict[str, Any]:
+        """Return a marker in place of the transformer, which is not stored."""
+        return {"basis": "TransformerBasis", "custom": type(self.transformer).__name__}
+
+
+def _required_arguments(function: Callable[..., Any]) -> int:
+    try:
+        arguments = inspect.signature(function).parameters.values()
+    except ValueError:  # some builtins do not tell
+        return 1
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return sum(a.default is a.empty and a.kind in positional for a in arguments)
+
+
+def _require_signature(function: Any) -> None:
+    """Compile a jitted function for the types that compiled code calls it with."""
+    problem: Exception | None = None
+    try:
+        function.compile(FEATURES.args)
+        if function.overloads[FEATURES.args].signature.return_type == types.none:
+            return
+    except (NumbaError, RuntimeError) as error:
+        problem = error
+    raise ValueError(
+        f"{_name(function)} does not compile for three vectors (parameters, observation, out) of "
+        f"float64 with nothing returned: {problem or 'it returns something'}"
+    ) from problem
+
+
+def _as_given(observation: Vector, space: gym.Space[Any]) -> Any:
+    """Give an observation as the space has it; a copy, which a function may change."""
+    if isinstance(space, gym.spaces.Discrete):
+        return int(observation[0])
+    given = observation.reshape(observation_shape(space))
+    return given.astype(np.float64 if isinstance(space, gym.spaces.Box) else np.int64)
+
+
+def _sample(space: gym.Space[Any]) -> Vector:
+    """Draw an observation, always the same one, without touching the space's own generator."""
+    space = copy.deepcopy(space)
+    space.seed(0)
+    return np.asarray(space.sample(), dtype=np.float64).ravel()
+
+
+def _name(function: Callable[..., Any]) -> str:
+    return getattr(function, "__qualname__", type(function).__name__)

@@ -1,0 +1,128 @@
+"""One loop, two speeds: plain and compiled give the same bits, however it is cut up."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+from rblspi import RBLSPI, FunctionBasis, OnlineLSPI, RBFGrid
+from rblspi.agents.base import Agent
+from rblspi.agents.storage import _arrays
+from tests.domains import DOMAINS, Domain
+
+ALGORITHMS = {"RBLSPI": RBLSPI, "OnlineLSPI": OnlineLSPI}
+
+
+def make(kind: str, domain: Domain, env: Any = None, **settings: Any) -> Agent:
+    given = {**domain.settings, "seed": 11, **settings}
+    if kind == "OnlineLSPI":
+        given = {k: v for k, v in given.items() if not k.endswith("precision")}
+    return ALGORITHMS[kind](domain.id if env is None else env, domain.basis, **given)
+
+
+def assert_same_bits(one: Agent, other: Agent) -> None:
+    others = dict(_arrays(other))
+    for name, array in _arrays(one):
+        np.testing.assert_array_equal(array, others[name], err_msg=name)
+    np.testing.assert_array_equal(one.episodes, other.episodes)
+
+
+@pytest.mark.parametrize("domain", DOMAINS.values(), ids=DOMAINS)
+@pytest.mark.parametrize("kind", ALGORITHMS)
+def test_plain_and_compiled_give_the_same_numbers(kind: str, domain: Domain) -> None:
+    compiled = make(kind, domain)
+    plain = make(kind, domain, gym.Wrapper(gym.make(domain.id)))
+    assert compiled.session.compiled
+    assert not plain.session.compiled
+    assert_same_bits(compiled.learn(1500), plain.learn(1500))
+
+
+@pytest.mark.parametrize("kind", ALGORITHMS)
+@pytest.mark.parametrize("update_every", [1, 7, 20, "episode"])
+def test_two_runs_of_one_seed_give_the_same_bits(kind: str, update_every: Any) -> None:
+    domain = DOMAINS["CartPole-v0"]
+    one = make(kind, domain, update_every=update_every).learn(2000)
+    assert_same_bits(one, make(kind, domain, update_every=update_every).learn(2000))
+    other = make(kind, domain, update_every=update_every, seed=12).learn(2000)
+    assert not np.array_equal(one.episodes, other.episodes)
+
+
+@pytest.mark.parametrize("kind", ALGORITHMS)
+def test_learning_in_pieces_changes_nothing(kind: str) -> None:
+    domain = DOMAINS["PuddleWorld-v0"]
+    pieces = make(kind, domain)
+    for steps in (1, 333, 19, 647):
+        pieces.learn(steps, reset_num_timesteps=False)
+    assert pieces.num_timesteps == 1000
+    assert_same_bits(make(kind, domain).learn(1000), pieces)
+
+
+def test_a_callback_sees_every_episode_and_can_stop() -> None:
+    seen: list[int] = []
+
+    def callback(agent: Agent) -> bool:
+        seen.append(len(agent.episodes))
+        return len(seen) < 5
+
+    agent = make("RBLSPI", DOMAINS["CartPole-v0"])
+    agent.learn(100_000, callback=callback)
+    assert seen == [1, 2, 3, 4, 5]
+
+
+def test_episodes_are_counted_and_recorded() -> None:
+    agent = make("RBLSPI", DOMAINS["CartPole-v0"]).learn(episodes=7)
+    assert agent.episodes.shape == (7, 2)
+    assert agent.episodes[:, 0].sum() == agent.num_timesteps
+    # +1 a step and 0 for the failing one
+    np.testing.assert_array_equal(agent.episodes[:, 1], agent.episodes[:, 0] - 1)
+
+
+class Corridor(gym.Env):
+    """Two states; every episode is one step that ends as told."""
+
+    observation_space = gym.spaces.Box(0.0, 1.0, (1,))
+    action_space = gym.spaces.Discrete(2, start=3)
+
+    def __init__(self, terminated: bool, bad: str = "") -> None:
+        self.terminated = terminated
+        self.bad = bad
+        self.taken: list[int] = []
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        return np.array([np.nan if self.bad == "reset" else 0.25], np.float32), {}
+
+    def step(self, action: int) -> Any:
+        self.taken.append(action)
+        observation = np.array([np.inf if self.bad == "step" else 0.75], np.float32)
+        reward = np.nan if self.bad == "reward" else 1.0
+        return observation, reward, self.terminated, not self.terminated, {}
+
+
+@pytest.mark.parametrize("terminated", [True, False])
+@pytest.mark.parametrize("kind", ALGORITHMS)
+def test_terminal_transitions_do_not_bootstrap_and_truncated_ones_do(
+    kind: str, terminated: bool
+) -> None:
+    env = Corridor(terminated)
+    basis = FunctionBasis(lambda observation: np.array([1.0, float(observation[0])]), size=2)
+    agent = ALGORITHMS[kind](env, basis, discount=0.5, update_every=1, seed=0).learn(1)
+    state: Any = agent.state
+    cross = state.belief.statistics.cross if kind == "RBLSPI" else state.cross
+    x, y = np.array([1.0, 0.25]), np.array([1.0, 0.75])
+    action = env.taken[0] - 3
+    # A_a = x d': with the next state's features gone, only x x' is left.
+    total = cross[action][:, :4].reshape(2, 2, 2).sum(axis=1)
+    expected = np.outer(x, x) - (0.0 if terminated else 0.5) * np.outer(x, y)
+    np.testing.assert_allclose(total, expected, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("bad", "word"), [("reset", "observation"), ("step", "observation"), ("reward", "reward")]
+)
+def test_what_is_not_finite_is_an_error(bad: str, word: str) -> None:
+    agent = RBLSPI(Corridor(True, bad), RBFGrid(3), seed=0)
+    with pytest.raises(ValueError, match=f"{word}.*not finite"):
+        agent.learn(10)

@@ -1,0 +1,95 @@
+import math
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+from rblspi.environments.cart_pole import CartPole
+
+
+def at(state, **arguments):
+    pole = CartPole(**arguments)
+    pole.reset(seed=0, options={"state": state})
+    return pole
+
+
+def accelerations(state, force, gravity=9.8, cart=1.0, pole=0.1, length=0.5):
+    """Of cart and pole: the two coupled equations of motion, solved as a linear system."""
+    _, _, angle, spin = state
+    sine, cosine = np.sin(angle), np.cos(angle)
+    moment = pole * length
+    matrix = [[cart + pole, moment * cosine], [moment * cosine, 4 / 3 * moment * length]]
+    return np.linalg.solve(matrix, [force + moment * spin**2 * sine, moment * gravity * sine])
+
+
+@pytest.mark.parametrize("action", [0, 1])
+@pytest.mark.parametrize(
+    "state", [[0.0, 0.0, 0.0, 0.0], [0.5, -1.2, 0.3, 2.0], [-2.0, 0.7, -0.4, -3.0]]
+)
+def test_a_step_is_euler_on_the_equations_of_motion(state, action):
+    push, spin_up = accelerations(state, 10.0 if action == 1 else -10.0)
+    expected = np.add(state, 0.02 * np.array([state[1], push, state[3], spin_up]))
+    np.testing.assert_allclose(at(state).step(action)[0], expected, rtol=1e-12, atol=1e-15)
+
+
+def test_the_states_are_those_of_gymnasium_s_cart_pole():
+    theirs = gym.make("CartPole-v1").unwrapped
+    rng = np.random.default_rng(0)
+    compared = 0
+    for seed in range(20):
+        theirs.reset(seed=seed)
+        ours = at(theirs.state)
+        terminated = False
+        while not terminated:
+            action = int(rng.integers(2))
+            _, _, terminated, _, _ = theirs.step(action)
+            np.testing.assert_allclose(ours.step(action)[0], theirs.state, rtol=1e-12, atol=1e-15)
+            compared += 1
+    assert compared > 200
+
+
+@pytest.mark.parametrize(
+    ("state", "failed"),
+    [
+        ([2.39, 1.0, 0.0, 0.0], True),
+        ([-2.39, -1.0, 0.0, 0.0], True),
+        ([0.0, 0.0, 0.52, 1.0], True),
+        ([0.0, 0.0, -0.52, -1.0], True),
+        ([2.39, 0.0, 0.0, 0.0], False),
+        ([0.0, 0.0, 0.5, 0.0], False),
+    ],
+)
+def test_failing_ends_the_episode_with_zero_and_anything_else_gives_one(state, failed):
+    pole = at(state)
+    observation, reward, terminated, truncated, _ = pole.step(0)
+    assert (reward, terminated, truncated) == (0.0 if failed else 1.0, failed, False)
+    assert pole.observation_space.contains(observation)
+
+
+def test_the_limits_themselves_fail():
+    assert at([2.4, 0.0, 0.0, 0.0]).step(0)[2]
+    assert at([0.0, 0.0, math.pi / 6, 0.0]).step(0)[2]
+
+
+def test_starts_are_uniform_between_the_limits():
+    pole = CartPole()
+    starts = np.array([pole.reset(seed=0)[0], *(pole.reset()[0] for _ in range(1999))])
+    assert starts.shape == (2000, 4)
+    assert np.abs(starts).max() <= 0.05
+    assert (np.ptp(starts, axis=0) > 0.099).all()
+    assert np.abs(np.corrcoef(starts.T) - np.eye(4)).max() < 5 / math.sqrt(2000)
+
+
+def test_constants_are_arguments():
+    state = [0.1, 0.2, 0.3, 0.4]
+    changed = at(
+        state, gravity=3.0, cart_mass=2.0, pole_mass=0.5, length=1.5, force=4.0, time_step=0.1
+    )
+    push, spin_up = accelerations(state, 4.0, gravity=3.0, cart=2.0, pole=0.5, length=1.5)
+    expected = np.add(state, 0.1 * np.array([0.2, push, 0.4, spin_up]))
+    np.testing.assert_allclose(changed.step(1)[0], expected, rtol=1e-12)
+    assert at(state, edge=0.1).step(0)[2]
+    assert at(state, fall_angle=0.3).step(0)[2]
+    assert at(state, step_reward=0.0).step(0)[1] == 0.0
+    assert at(state, edge=0.1, failure_reward=-1.0).step(0)[1] == -1.0
+    assert (CartPole(start=0.0).reset(seed=0)[0] == 0).all()

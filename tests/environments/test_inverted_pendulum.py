@@ -1,0 +1,132 @@
+import math
+
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+
+from rblspi.environments.inverted_pendulum import InvertedPendulum
+
+LEFT, NOTHING, RIGHT = 0, 1, 2
+GRAVITY, MASS, CART, LENGTH = 9.8, 2.0, 8.0, 0.5
+SHARE = 1 / (MASS + CART)
+
+
+def rate(_, state, force):
+    """The equation of motion, written down a second time."""
+    angle, velocity = state
+    above = (
+        GRAVITY * np.sin(angle)
+        - SHARE * MASS * LENGTH * velocity**2 * np.sin(2 * angle) / 2
+        - SHARE * np.cos(angle) * force
+    )
+    return [velocity, above / (4 * LENGTH / 3 - SHARE * MASS * LENGTH * np.cos(angle) ** 2)]
+
+
+def energy(state):
+    """Of a frictionless cart without momentum and a uniform rod on it."""
+    angle, velocity = state
+    inertia = 4 / 3 * MASS * LENGTH**2 - SHARE * (MASS * LENGTH * math.cos(angle)) ** 2
+    return inertia * velocity**2 / 2 + MASS * GRAVITY * LENGTH * math.cos(angle)
+
+
+def run(state, action, steps, **arguments):
+    pendulum = InvertedPendulum(**{"noise": 0.0, "fall_angle": math.inf, **arguments})
+    pendulum.reset(seed=0, options={"state": state})
+    for _ in range(steps):
+        state = pendulum.step(action)[0]
+    return state
+
+
+def test_without_force_energy_is_conserved():
+    start = [0.3, -0.5]
+    for steps in (100, 1000, 3000):
+        end = run(start, NOTHING, steps, time_step=0.001)
+        assert energy(end) == pytest.approx(energy(start), rel=1e-11)
+
+
+def test_the_integrator_is_of_fourth_order():
+    start = [0.2, 0.4]
+    exact = solve_ivp(rate, (0, 0.8), start, args=(50.0,), rtol=1e-12, atol=1e-12).y[:, -1]
+    errors = [
+        np.abs(run(start, RIGHT, steps, time_step=0.8 / steps) - exact).max()
+        for steps in (20, 40, 80)
+    ]
+    orders = np.log2(np.divide(errors[:-1], errors[1:]))
+    np.testing.assert_allclose(orders, 4, atol=0.3)
+
+
+def test_small_deviations_grow_at_the_linearised_rate():
+    growth = math.sqrt(GRAVITY / (4 * LENGTH / 3 - SHARE * MASS * LENGTH))
+    angle, velocity = run([1e-8, growth * 1e-8], NOTHING, 100, time_step=0.01)
+    assert angle == pytest.approx(1e-8 * math.exp(growth), rel=1e-6)
+    assert velocity == pytest.approx(growth * angle, rel=1e-6)
+
+
+def test_left_mirrors_right_and_a_push_right_tips_the_pendulum_left():
+    right = run([0.1, -0.2], RIGHT, 3)
+    np.testing.assert_allclose(run([-0.1, 0.2], LEFT, 3), -right, rtol=1e-13)
+    assert run([0.0, 0.0], RIGHT, 1)[0] < 0
+    np.testing.assert_array_equal(run([0.0, 0.0], NOTHING, 1), [0.0, 0.0])
+
+
+def test_one_noisy_step_equals_the_integral_for_a_force_within_10_of_the_push():
+    low, high = (
+        solve_ivp(rate, (0, 0.1), [0.1, 0.0], args=(force,), rtol=1e-10).y[1, -1]
+        for force in (60.0, 40.0)
+    )
+    pendulum = InvertedPendulum()
+    pendulum.reset(seed=0)
+    velocities = np.empty(2000)
+    for i in range(len(velocities)):
+        pendulum.state[:] = 0.1, 0.0
+        velocities[i] = pendulum.step(RIGHT)[0][1]
+    place = (velocities - low) / (high - low)
+    assert place.min() > -1e-3
+    assert place.max() < 1 + 1e-3
+    # The effect of the force is nearly linear: 5 standard errors, and room for the rest.
+    assert place.mean() == pytest.approx(0.5, abs=5 / math.sqrt(12 * 2000) + 1e-3)
+    assert place.std() == pytest.approx(1 / math.sqrt(12), rel=0.06)
+
+
+def test_a_fall_ends_the_episode_with_minus_one_and_is_not_clipped():
+    pendulum = InvertedPendulum()
+    pendulum.reset(seed=0, options={"state": [1.4, 6.0]})
+    observation, reward, terminated, truncated, _ = pendulum.step(NOTHING)
+    assert observation[0] > math.pi / 2 + 0.1
+    assert pendulum.observation_space.contains(observation)
+    assert (reward, terminated, truncated) == (-1.0, True, False)
+    pendulum.reset(options={"state": [-0.1, 0.0]})
+    assert pendulum.step(NOTHING)[1:4] == (0.0, False, False)
+
+
+def test_doing_nothing_lets_it_fall():
+    pendulum = InvertedPendulum()
+    pendulum.reset(seed=0)
+    rewards, terminated = [], False
+    while not terminated:
+        _, reward, terminated, _, _ = pendulum.step(NOTHING)
+        rewards.append(reward)
+    assert sum(rewards) == rewards[-1] == -1.0
+    assert 3 < len(rewards) < 60
+
+
+def test_starts_are_uniform_between_the_limits():
+    pendulum = InvertedPendulum()
+    starts = np.array([pendulum.reset(seed=0)[0], *(pendulum.reset()[0] for _ in range(1999))])
+    assert np.abs(starts).max() <= 0.2
+    assert (np.ptp(starts, axis=0) > 0.396).all()
+    np.testing.assert_allclose(starts.mean(axis=0), 0.0, atol=5 * 0.4 / math.sqrt(12 * 2000))
+
+
+def test_constants_are_arguments():
+    assert (InvertedPendulum(start=0.0).reset(seed=0)[0] == 0).all()
+    assert run([0.1, 0.0], NOTHING, 1, gravity=0.0)[0] == 0.1
+    assert (run([0.1, 0.0], RIGHT, 1, force=0.0) == run([0.1, 0.0], LEFT, 1, force=0.0)).all()
+    usual = run([0.1, 0.0], RIGHT, 1)[1]
+    for change in ({"pendulum_mass": 3.0}, {"cart_mass": 1.0}, {"length": 1.0}):
+        assert run([0.1, 0.0], RIGHT, 1, **change)[1] != usual
+    low = InvertedPendulum(fall_angle=0.05, fall_reward=-7.0, step_reward=2.0)
+    low.reset(seed=0, options={"state": [0.04, 1.0]})
+    assert low.step(NOTHING)[1:3] == (-7.0, True)
+    low.reset(options={"state": [0.0, 0.0]})
+    assert low.step(NOTHING)[1:3] == (2.0, False)

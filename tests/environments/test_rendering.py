@@ -1,0 +1,157 @@
+import subprocess
+import sys
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+import rblspi  # noqa: F401  (registers the domains)
+from rblspi.environments.rendering import Canvas, Window, box, placed
+
+#: two states that a picture must tell apart, and the farthest a state may go
+STATES = {
+    "ChainWalk": ([3.0], [4.0], [19.0]),
+    "MountainCar": ([-0.5, 0.0], [0.1, 0.0], [0.5, 0.07]),
+    "InvertedPendulum": ([0.0, 0.0], [-0.1, 0.0], [7.0, 300.0]),
+    "CartPole": ([0.0, 0.0, 0.0, 0.0], [0.1, 0.0, 0.0, 0.0], [-9.0, 9.0, -3.0, 9.0]),
+    "PuddleWorld": ([0.2, 0.2], [0.25, 0.2], [1.0, 1.0]),
+}
+
+
+def rendered(name, state):
+    environment = gym.make(f"rblspi/{name}-v0", render_mode="rgb_array")
+    environment.reset(seed=0, options={"state": state})
+    return environment.render()
+
+
+@pytest.mark.parametrize("name", STATES)
+def test_pictures_differ_where_states_do(name):
+    first, second, farthest = (rendered(name, state) for state in STATES[name])
+    for picture in (first, second, farthest):
+        assert picture.shape == (400, 600, 3)
+        assert picture.dtype == np.uint8
+    assert (first != second).any()
+    np.testing.assert_array_equal(first, rendered(name, STATES[name][0]))
+
+
+@pytest.mark.parametrize("name", STATES)
+def test_a_video_is_recorded(name, tmp_path):
+    environment = gym.make(f"rblspi/{name}-v0", render_mode="rgb_array")
+    environment = gym.wrappers.RecordVideo(
+        environment, str(tmp_path / "videos"), video_length=4, disable_logger=True
+    )
+    environment.reset(seed=0)
+    for _ in range(5):
+        environment.step(0)
+    environment.close()
+    (video,) = tmp_path.glob("videos/*.mp4")
+    assert video.stat().st_size > 1000
+
+
+def test_other_constants_are_drawn():
+    for name, arguments, state in (
+        ("ChainWalk", {"states": 50, "rewards": [-1.0] + [0.0] * 49}, [25.0]),
+        ("MountainCar", {"wall": -3.0, "goal": 1.0}, [0.0, 0.0]),
+        ("CartPole", {"edge": 10.0, "length": 2.0}, [0.0, 0.0, 0.0, 0.0]),
+        ("PuddleWorld", {"puddles": (), "goal": 0.7}, [0.1, 0.1]),
+        ("InvertedPendulum", {"length": 3.0}, [0.3, 0.0]),
+    ):
+        environment = gym.make(f"rblspi/{name}-v0", render_mode="rgb_array", **arguments)
+        environment.reset(seed=0, options={"state": state})
+        assert np.ptp(environment.render()) > 100
+
+
+def test_the_view_puts_points_where_they_belong_and_keeps_circles_round():
+    canvas = Canvas(90, 60, background="white")
+    canvas.view(-1.0, 1.0, -1.0, 1.0)
+    assert (canvas.left, canvas.right, canvas.bottom, canvas.top) == (-1.5, 1.5, -1.0, 1.0)
+    canvas.circle((0.5, 0.5), 0.4, fill="black")
+    dark = canvas.picture()[..., 0] < 128
+    rows, columns = np.flatnonzero(dark.any(axis=1)), np.flatnonzero(dark.any(axis=0))
+    assert rows.mean() + 0.5 == pytest.approx(15, abs=0.6)  # a quarter from the top
+    assert columns.mean() + 0.5 == pytest.approx(60, abs=0.6)
+    assert len(rows) == pytest.approx(24, abs=1)
+    assert len(columns) == pytest.approx(24, abs=1)
+
+
+def test_edges_are_smooth():
+    canvas = Canvas(30, 30, background="white")
+    canvas.polygon([(2.0, 3.0), (27.0, 8.0), (14.0, 28.0)], fill="black")
+    levels = np.unique(canvas.picture())
+    assert {0, 255} <= set(levels.tolist())
+    assert len(levels) > 5
+
+
+def test_lines_texts_and_translucent_fills_leave_ink():
+    for draw in (
+        lambda canvas: canvas.line([(5, 5), (50, 50)], "black", 3),
+        lambda canvas: canvas.line([(5, 5), (50, 50)], "black", 1, dash=4),
+        lambda canvas: canvas.text((30, 30), "0.5", 20, "black"),
+        lambda canvas: canvas.polygon([(5, 5), (50, 5), (50, 50)], outline="black"),
+        lambda canvas: canvas.polygon([(5, 5), (50, 5), (50, 50)], fill=(0, 0, 0, 100)),
+    ):
+        canvas = Canvas(60, 60, background="white")
+        draw(canvas)
+        assert canvas.picture().min() < 160
+
+
+def test_an_empty_view_is_refused():
+    with pytest.raises(ValueError, match="is empty"):
+        Canvas(30, 30).view(1.0, 1.0, 0.0, 1.0)
+
+
+def test_shapes_are_turned_then_moved():
+    np.testing.assert_allclose(
+        placed(box(2.0, 1.0), (10.0, 20.0), np.pi / 2),
+        [(10, 19), (10, 21), (9, 21), (9, 19)],
+        atol=1e-12,
+    )
+
+
+def test_closing_the_window_does_not_stop_the_program(monkeypatch):
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    pygame = pytest.importorskip("pygame")
+    environment = gym.make("rblspi/ChainWalk-v0", render_mode="human").unwrapped
+    environment.metadata = {**environment.metadata, "render_fps": 1000}
+    environment.reset(seed=0)
+    assert pygame.display.get_surface().get_size() == (600, 400)
+    pygame.event.post(pygame.event.Event(pygame.QUIT))
+    environment.step(0)
+    assert pygame.display.get_surface() is None
+    environment.step(1)
+    assert pygame.display.get_surface() is None
+    environment.close()
+    environment.close()
+
+
+def test_the_window_shows_the_picture_the_right_way_round(monkeypatch):
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    pygame = pytest.importorskip("pygame")
+    picture = np.zeros((40, 60, 3), dtype=np.uint8)
+    picture[5, 50] = (10, 200, 30)
+    window = Window("test", frames_per_second=1000)
+    window.show(picture)
+    assert pygame.display.get_surface().get_at((50, 5))[:3] == (10, 200, 30)
+    window.close()
+
+
+def test_without_pygame_the_message_names_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pygame", None)
+    with pytest.raises(ImportError, match=r"pip install .rblspi\[render\]"):
+        Window("test")
+
+
+def test_making_an_environment_imports_neither_pillow_nor_pygame():
+    code = (
+        "import gymnasium, rblspi, sys; gymnasium.make('rblspi/CartPole-v0').reset(); "
+        "print([name for name in ('PIL', 'pygame') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_an_unknown_render_mode_is_refused():
+    from rblspi.environments.puddle_world import PuddleWorld
+
+    with pytest.raises(ValueError, match="render_mode='ansi'"):
+        PuddleWorld(render_mode="ansi")

@@ -1,0 +1,105 @@
+from itertools import product
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rblspi.features import RBFGrid
+
+
+def box(dimensions):
+    low = -1.0 - np.arange(dimensions)
+    return gym.spaces.Box(low, low + 2.5 + 0.7 * np.arange(dimensions), dtype=np.float64)
+
+
+def textbook(observations, space, cells, centres, width):
+    """exp(-1/2 sum_d ((s_d - c_d) / sigma_d)^2) over all centres, written out."""
+    axes, sigma = [], []
+    for d, n in enumerate(cells):
+        low, high = space.low[d], space.high[d]
+        delta = (high - low) / (n if centres == "cell" else n - 1)
+        first = low + delta / 2 if centres == "cell" else low
+        axes.append([first + i * delta for i in range(n)])
+        sigma.append(width[d] * delta)
+    grid = np.array(list(product(*axes)))
+    z = (observations[:, None] - grid) / np.array(sigma)
+    return np.column_stack([np.exp(-0.5 * (z**2).sum(axis=2)), np.ones(len(observations))])
+
+
+@pytest.mark.parametrize("centres", ["cell", "edge"])
+@pytest.mark.parametrize("cells", [(9,), (8, 8), (3, 7), (4, 2, 5), (3, 3, 3, 3), (2, 3, 4, 5)])
+@pytest.mark.parametrize("width", [0.5, 1.0, 2.0])
+def test_equals_the_formula(cells, centres, width):
+    space = box(len(cells))
+    widths = width * (1.0 + 0.3 * np.arange(len(cells)))
+    features = RBFGrid(cells, centres, widths).build(space)
+    assert features.size == np.prod(cells) + 1
+    observations = np.random.default_rng(0).uniform(space.low, space.high, (100, len(cells)))
+    expected = textbook(observations, space, cells, centres, widths)
+    np.testing.assert_allclose(features(observations), expected, rtol=1e-13, atol=1e-200)
+    np.testing.assert_allclose(features(observations), expected, rtol=0, atol=5e-15)
+
+
+@settings(deadline=None, max_examples=200)
+@given(
+    st.integers(1, 60),
+    st.floats(0.005, 20.0),
+    st.floats(-1e4, 1e4),
+)
+def test_equals_the_formula_far_outside_and_for_all_widths(cells, width, observation):
+    """Nothing overflows, and the difference is what rounding the distance alone would make."""
+    space = gym.spaces.Box(-1.0, 1.0, (1,), dtype=np.float64)
+    value = RBFGrid(cells, width=width).build(space)([observation])
+    expected = textbook(np.array([[observation]]), space, [cells], "cell", [width])[0]
+    np.testing.assert_allclose(value, expected, rtol=0, atol=2e-14)
+    normal = expected > 1e-300
+    distance = np.sqrt(-2.0 * np.log(expected[normal]))
+    sigma = width * 2.0 / cells
+    places = cells + distance * (distance + max(1.0, abs(observation)) / sigma)
+    error = np.abs(value[normal] / expected[normal] - 1.0)
+    assert (error <= 8 * np.finfo(float).eps * places).all()
+
+
+def test_zero_at_infinite_distance():
+    features = RBFGrid((5, 1)).build(box(2))
+    for far in (1e9, -1e9, 1e300, -1e300):
+        np.testing.assert_array_equal(features([far, 0.0]), [0.0] * 5 + [1.0])
+
+
+def test_centres_of_the_mountain_car():
+    """Middles of 8 x 8 cells of [-1.2, 0.5] x [-0.07, 0.07], the second dimension fastest."""
+    space = gym.spaces.Box(np.array([-1.2, -0.07]), np.array([0.5, 0.07]), dtype=np.float64)
+    features = RBFGrid(8).build(space)
+    assert features.size == 65
+    for i, j in product(range(8), repeat=2):
+        centre = [-1.2 + (i + 0.5) * 1.7 / 8, -0.07 + (j + 0.5) * 0.14 / 8]
+        value = features(centre)
+        assert value[8 * i + j] == pytest.approx(1.0, abs=1e-15)
+        assert np.argmax(value[:64]) == 8 * i + j
+        assert value[64] == 1.0
+
+
+def test_neighbours_are_one_width_apart():
+    features = RBFGrid(4).build(gym.spaces.Box(0.0, 4.0, (1,)))
+    np.testing.assert_allclose(features([1.5]), [*np.exp([-0.5, 0.0, -0.5, -2.0]), 1.0], rtol=1e-15)
+
+
+def test_edge_centres_lie_on_the_bounds():
+    features = RBFGrid(3, centres="edge", width=0.5).build(gym.spaces.Box(-1.0, 1.0, (1,)))
+    np.testing.assert_allclose(features([-1.0]), [*np.exp([0.0, -2.0, -8.0]), 1.0], rtol=1e-14)
+
+
+def test_numbers_of_features_in_the_paper():
+    """Per action: 64 + 1 mountain car, 9 + 1 and 25 + 1 pendulum, 81 + 1 cart pole."""
+    for cells, dimensions, size in [(8, 2, 65), (3, 2, 10), (5, 2, 26), (3, 4, 82)]:
+        assert RBFGrid(cells).build(box(dimensions)).size == size
+
+
+def test_discrete_observations_are_numbers():
+    chain, line = gym.spaces.Discrete(20, start=1), gym.spaces.Box(1.0, 20.0, (1,))
+    states = np.arange(1, 21)
+    np.testing.assert_array_equal(
+        RBFGrid(5).build(chain)(states), RBFGrid(5).build(line)(states[:, None])
+    )
