@@ -128,7 +128,7 @@ def online_lspi(
         b += f * r
         ended = terminated or truncated
         if due(update_every, t + 1, ended):
-            theta = np.linalg.inv(A) @ b
+            theta = np.linalg.solve(A, b)
         taken[t], rewards[t] = a, r
         x = y
         if ended:

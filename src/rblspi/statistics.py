@@ -46,7 +46,7 @@ class Statistics(NamedTuple):
 
     gram: Matrix
     cross: Matrix
-    count: Integers
+    count: Integers  # type: ignore[assignment]
 
     @property
     def actions(self) -> int:
@@ -60,7 +60,7 @@ class Statistics(NamedTuple):
 
     @property
     def weights(self) -> int:
-        """k = n |A|."""
+        """The number of weights, k = n |A|."""
         return self.actions * self.features
 
     @property
@@ -80,7 +80,9 @@ class Statistics(NamedTuple):
                 f"statistics of {self.actions} actions x {self.features} features do not merge "
                 f"with those of {other.actions} x {other.features}"
             )
-        return Statistics(*(a + b for a, b in zip(self, other, strict=True)))
+        return Statistics(
+            self.gram + other.gram, self.cross + other.cross, self.count + other.count
+        )
 
 
 def empty(actions: int, features: int) -> Statistics:
@@ -135,8 +137,6 @@ def accumulate(
     rewards = _numbers("rewards", rewards, 1)
     actions = _choices("actions", actions, 0, statistics.actions)
     next_actions = _choices("next_actions", next_actions, TERMINAL, statistics.actions)
-    if len(x) == 0:
-        raise ValueError("x has no rows: a batch needs at least one transition")
     for name, features in (("x", x), ("y", y)):
         if features.shape[1] != statistics.features:
             raise ValueError(
@@ -159,6 +159,8 @@ def _numbers(name: str, values: ArrayLike, axes: int) -> NDArray[np.float64]:
     array = np.ascontiguousarray(values, dtype=np.float64)
     if array.ndim != axes:
         raise ValueError(f"{name} of shape {array.shape} must have {axes} axes")
+    if array.size == 0:
+        raise ValueError(f"{name} of shape {array.shape} is empty: give at least one transition")
     row = _first_not_finite(array.reshape(len(array), -1))
     if row >= 0:
         raise ValueError(f"{name} in row {row} is not finite: {array[row].tolist()}")

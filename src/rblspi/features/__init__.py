@@ -1,7 +1,7 @@
 """State features: bases, and what they become for the observations of a space."""
 
 from rblspi.features.base import Basis, Features
-from rblspi.features.conversion import BASES, as_basis, basis_from_settings
+from rblspi.features.conversion import BASES, BasisLike, as_basis, basis_from_settings
 from rblspi.features.custom import FunctionBasis, TransformerBasis
 from rblspi.features.fourier import Fourier
 from rblspi.features.one_hot import OneHot
@@ -12,6 +12,7 @@ from rblspi.features.tiles import TileCoding
 __all__ = [
     "BASES",
     "Basis",
+    "BasisLike",
     "Features",
     "Fourier",
     "FunctionBasis",

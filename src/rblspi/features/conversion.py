@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
 
 from rblspi.features.base import Basis
 from rblspi.features.custom import FunctionBasis, TransformerBasis
@@ -13,13 +13,24 @@ from rblspi.features.polynomial import Polynomial
 from rblspi.features.rbf import RBFGrid
 from rblspi.features.tiles import TileCoding
 
+
+class Transformer(Protocol):
+    """What a fitted scikit-learn transformer offers."""
+
+    def transform(self, X: Any) -> Any:
+        """Map rows of observations to rows of features."""
+
+
+#: What a user may pass as ``basis``.
+BasisLike = Basis | Callable[..., Any] | Transformer
+
 #: The bases that can be named, on a command line or in a file.
 BASES: dict[str, type[Basis]] = {
     basis.__name__: basis for basis in (RBFGrid, Polynomial, Fourier, TileCoding, OneHot)
 }
 
 
-def as_basis(value: Any) -> Basis:
+def as_basis(value: BasisLike) -> Basis:
     """Make a basis of a basis, a function of the observation or a fitted transformer."""
     if isinstance(value, Basis):
         return value
