@@ -269,3 +269,21 @@ def _state_size(environment: gym.Env[Any, Any], features: Features) -> int:
     if isinstance(environment.unwrapped, CompiledEnvironment):
         return environment.unwrapped.dynamics.state_size
     return features.input_size
+
+
+def scout(
+    environment: gym.Env[Any, Any], seed: np.random.SeedSequence, steps: int = 1000
+) -> NDArray[np.float64]:
+    """Observations that random actions come across, shape (steps, d)."""
+    reset_seed, action_seed = (int(s) for s in seed.generate_state(2) >> 1)
+    environment.action_space.seed(action_seed)
+    seen = []
+    observation, _ = environment.reset(seed=reset_seed)
+    for _ in range(steps):
+        seen.append(np.asarray(observation, dtype=np.float64).ravel())
+        observation, _, terminated, truncated, _ = environment.step(
+            environment.action_space.sample()
+        )
+        if terminated or truncated:
+            observation, _ = environment.reset()
+    return np.array(seen)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -18,21 +18,34 @@ from rblspi import check
 from rblspi.agents import storage
 from rblspi.agents.progress import Progress, no_progress, progress_on_terminal
 from rblspi.environments.find import make
-from rblspi.features import BasisLike, as_basis
-from rblspi.interaction import AgentFunctions, Session
+from rblspi.features import BasisLike, as_basis, default_basis
+from rblspi.interaction import AgentFunctions, Session, scout
+from rblspi.posterior import Posterior
 
 Array = NDArray[np.float64]
 Callback = Callable[["Agent"], bool | None]
+Range = tuple[ArrayLike, ArrayLike]
 
 #: seconds of learning between two looks at the clock, the progress bar and Ctrl-C
 PAUSE = 0.1
 
 
 class ActionValues(NamedTuple):
-    """Values of every action in one state, shape (actions,), or in a batch, (N, actions)."""
+    """Values of every action in one state, shape (actions,), or in a batch, (N, actions).
+
+    Attributes
+    ----------
+    mean : ndarray
+    std : ndarray or None
+        Standard deviation; None where the algorithm does not say how sure it is.
+    samples : ndarray or None
+        Draws from the posterior, shape (samples, actions) or (samples, N, actions). A draw is
+        one value function, the same for all states and actions. None where none were asked for.
+    """
 
     mean: Array
-    std: Array | None  # None: the algorithm does not say how sure it is
+    std: Array | None
+    samples: Array | None = None
 
 
 class Agent(ABC):
@@ -47,7 +60,7 @@ class Agent(ABC):
     def __init__(
         self,
         env: gym.Env[Any, Any] | str,
-        basis: BasisLike,
+        basis: BasisLike | None,
         *,
         discount: float,
         seed: int | None,
@@ -55,17 +68,23 @@ class Agent(ABC):
         self.discount = check.fraction("discount", discount)
         self.env = make(env)
         self.actions = _discrete_actions(self.env)
-        self.basis = as_basis(basis)
-        self.features = self.basis.build(self.env.observation_space)
         self.seed = _drawn_seed() if seed is None else check.count("seed", seed, least=0)
-        agent_seed, environment_seed = np.random.SeedSequence(self.seed).spawn(2)
+        agent_seed, environment_seed, scout_seed = np.random.SeedSequence(self.seed).spawn(3)
+        self.basis = (
+            default_basis(self.env.observation_space, lambda: scout(self.env, scout_seed))
+            if basis is None
+            else as_basis(basis)
+        )
+        self.features = self.basis.build(self.env.observation_space)
         self.rng = np.random.default_rng(agent_seed)
         self.session = Session(
             self.env, self.features, int(environment_seed.generate_state(1)[0] >> 1)
         )
         self.state = self._initial_state()
         self.num_timesteps = 0
-        self._finished: list[Array] = []
+        self._episodes = np.empty((64, 2))
+        self._finished = 0
+        self._stopped = False
 
     # What an algorithm must say ---------------------------------------------------------
 
@@ -81,23 +100,47 @@ class Agent(ABC):
     def _exploring_actions(self, x: Array) -> NDArray[np.int64]:
         """The actions the agent would explore with, for rows of features."""
 
-    def _std(self, x: Array) -> Array | None:
-        """Standard deviations of the action values, for rows of features; None: unknown."""
+    @property
+    def posterior(self) -> Posterior | None:
+        """The Gaussian over weights; None where the algorithm has none."""
         return None
 
-    def _news(self) -> str:
-        """A few words for the progress bar on how the exploration stands."""
-        return ""
+    def _std(self, x: Array) -> Array | None:
+        """Standard deviations of the action values, for rows of features; None: unknown."""
+        posterior = self.posterior
+        return None if posterior is None else posterior.predict(x)[1]
 
-    def _raise_concerns(self) -> None:
+    def diagnostics(self) -> dict[str, float]:
+        """How the exploration stands, in numbers: for the progress bar and for logs."""
+        return {}
+
+    def _raise_concerns(self) -> None:  # noqa: B027
         """Warn of what the user should know about the numbers."""
+
+    def _integer_ranges(self) -> dict[str, Range]:
+        """Lowest and highest values of the arrays of integers, by the last two parts of a name.
+
+        Compiled code uses them as indices without a check, so a file must not hold others. A
+        subclass whose state has integers of its own adds their ranges.
+        """
+        limit = None if self.env.spec is None else self.env.spec.max_episode_steps
+        sizes = [len(a) for name, a in storage._arrays(self) if name.endswith("recent.action")]
+        return {
+            "recent.size": (0, min(sizes, default=1) - 1),
+            "recent.action": (0, self.actions - 1),
+            "recent.next_action": (-1, self.actions - 1),
+            "place.clock": ((-1, 0), (storage.MANY if limit is None else limit - 1, 0)),
+            "state.clock": (0, storage.MANY),
+            "statistics.count": (0, storage.MANY),
+            "belief.tally": (0, storage.MANY),
+        }
 
     # Learning -----------------------------------------------------------------------------
 
     def learn(
         self,
         total_timesteps: int | None = None,
-        callback: Callback | None = None,
+        callback: Callback | Sequence[Callback] | None = None,
         progress_bar: bool = False,
         reset_num_timesteps: bool = True,
         *,
@@ -109,7 +152,7 @@ class Agent(ABC):
         ----------
         total_timesteps, episodes : int
             At least one of them.
-        callback : callable, optional
+        callback : callable, or sequence of them, optional
             Called as ``callback(agent)`` after every episode; False stops the learning.
         progress_bar : bool
         reset_num_timesteps : bool
@@ -122,41 +165,56 @@ class Agent(ABC):
         steps, games = _budget(total_timesteps, episodes)
         if reset_num_timesteps:
             self.num_timesteps = 0
+        self._stopped = False
         show = progress_on_terminal if progress_bar else no_progress
         with threadpool_limits(limits=1, user_api="blas"), show(total_timesteps, episodes) as tell:
-            self._learn(steps, games, callback, tell)
+            self._learn(steps, games, _as_callbacks(callback), tell)
         self._raise_concerns()
         return self
 
-    def _learn(
-        self, steps: int, games: int, callback: Callback | None, tell: Progress
-    ) -> None:
+    def stop(self) -> None:
+        """Let `learn` return soon: from a callback, a signal handler or another thread."""
+        self._stopped = True
+
+    def _learn(self, steps: int, games: int, callbacks: Sequence[Callback], tell: Progress) -> None:
         chunk = 100
-        while steps > 0 and games > 0:
+        while steps > 0 and games > 0 and not self._stopped:
             start = time.perf_counter()
             made, finished = self.session.run(
                 self.functions,
                 self.state,
                 self.rng,
                 min(steps, chunk),
-                1 if callback else min(games, chunk),
+                1 if callbacks else min(games, chunk),
             )
             steps -= made
             games -= len(finished)
             self.num_timesteps += made
+            self._record(finished)
+            tell(made, finished, self.diagnostics())
             if len(finished):
-                self._finished.append(finished)
-            tell(made, finished, self._news())
-            if callback and len(finished) and callback(self) is False:
-                break
+                for callback in callbacks:
+                    if callback(self) is False:
+                        self.stop()
             if made == chunk:
                 chunk = _next_chunk(chunk, time.perf_counter() - start)
 
     @property
     def episodes(self) -> Array:
         """Length and undiscounted return of every finished episode, shape (episodes, 2)."""
-        self._finished = [np.concatenate([np.empty((0, 2)), *self._finished])]
-        return self._finished[0]
+        rows = self._episodes[: self._finished]
+        rows.flags.writeable = False
+        return rows
+
+    def _record(self, rows: Array) -> None:
+        """Append to `episodes`; the table doubles when it is full."""
+        total = self._finished + len(rows)
+        if total > len(self._episodes):
+            larger = np.empty((max(total, 2 * len(self._episodes)), 2))
+            larger[: self._finished] = self.episodes
+            self._episodes = larger
+        self._episodes[self._finished : total] = rows
+        self._finished = total
 
     # Using what was learnt ---------------------------------------------------------------
 
@@ -192,14 +250,73 @@ class Agent(ABC):
         chosen = chosen + int(self.env.action_space.start)  # type: ignore[attr-defined]
         return (int(chosen[0]) if x.ndim == 1 else chosen), state
 
-    def action_values(self, observation: ArrayLike) -> ActionValues:
-        """What every action is worth, and how sure that is."""
+    def action_values(
+        self,
+        observation: ArrayLike,
+        samples: int = 0,
+        rng: np.random.Generator | None = None,
+    ) -> ActionValues:
+        """What every action is worth, and how sure that is.
+
+        Parameters
+        ----------
+        observation : array_like
+            One observation, or a batch of them.
+        samples : int
+            How many value functions to draw from the posterior.
+        rng : numpy.random.Generator, optional
+            What draws them; by default one that gives the same draws until the agent learns on.
+        """
         x = self._features_of(observation)
         rows = np.atleast_2d(x)
         mean, std = self._values(rows), self._std(rows)
-        if x.ndim == 1:
-            return ActionValues(mean[0], None if std is None else std[0])
-        return ActionValues(mean, std)
+        drawn = self._sampled_values(rows, samples, rng) if samples else None
+        if x.ndim > 1:
+            return ActionValues(mean, std, drawn)
+        return ActionValues(
+            mean[0], None if std is None else std[0], None if drawn is None else drawn[:, 0]
+        )
+
+    def probability_best(
+        self,
+        observation: ArrayLike,
+        samples: int = 1000,
+        rng: np.random.Generator | None = None,
+    ) -> Array:
+        """How likely each action is the best one: the share of drawn value functions.
+
+        Parameters
+        ----------
+        observation : array_like
+            One observation, or a batch of them.
+        samples : int
+            A probability p is known up to the standard error (p (1 - p) / samples)^1/2.
+        rng : numpy.random.Generator, optional
+            As for `action_values`.
+
+        Returns
+        -------
+        ndarray, shape (actions,), or (N, actions) for a batch
+        """
+        check.count("samples", samples)
+        values = self.action_values(observation, samples, rng).samples
+        assert values is not None
+        best = np.argmax(values, axis=-1)
+        return np.stack([np.mean(best == a, axis=0) for a in range(self.actions)], axis=-1)
+
+    def _sampled_values(self, rows: Array, samples: int, rng: np.random.Generator | None) -> Array:
+        """Values by drawn weights, shape (samples, N, actions)."""
+        posterior = self.posterior
+        if posterior is None:
+            raise ValueError(
+                f"{type(self).__name__} keeps no posterior to draw samples={samples} from: an "
+                "agent of the class RBLSPI does"
+            )
+        if rng is None:
+            rng = np.random.default_rng([self.seed, self.num_timesteps])
+        weights = posterior.sample(rng, check.count("samples", samples))
+        values: Array = np.einsum("san,in->sia", weights.reshape(samples, self.actions, -1), rows)
+        return values
 
     def _features_of(self, observation: ArrayLike) -> Array:
         """phi; one observation gives a vector, a batch gives rows."""
@@ -233,6 +350,8 @@ class Agent(ABC):
     ) -> Self:
         """Read an agent from a file; nothing in the file is ever run.
 
+        `Agent.load` reads an agent of whatever class, ``RBLSPI.load`` one of this class only.
+
         Parameters
         ----------
         path : path
@@ -242,6 +361,12 @@ class Agent(ABC):
             Needed if it was a function of the user's: functions are not stored.
         """
         return storage.load(cls, path, env, basis)
+
+
+def _as_callbacks(callback: Callback | Sequence[Callback] | None) -> Sequence[Callback]:
+    if callback is None:
+        return ()
+    return (callback,) if callable(callback) else callback
 
 
 def _budget(total_timesteps: int | None, episodes: int | None) -> tuple[int, int]:

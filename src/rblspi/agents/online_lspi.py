@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 
 from rblspi import check
 from rblspi import linear_algebra as la
-from rblspi.agents.base import Agent
+from rblspi.agents.base import Agent, Range
 from rblspi.agents.schedule import is_due
+from rblspi.agents.storage import MANY
 from rblspi.compiled import jit
 from rblspi.features import BasisLike
 from rblspi.interaction import AgentFunctions
@@ -100,7 +101,11 @@ def _absorb(agent: State) -> None:
         stop = gather(agent.recent, agent.discount, action, start, agent.scratch_x, agent.scratch_d)
         if stop > start:
             la.add_product_tn(
-                1.0, agent.scratch_x[start:stop], agent.scratch_d[start:stop], 1.0, agent.cross[action]
+                1.0,
+                agent.scratch_x[start:stop],
+                agent.scratch_d[start:stop],
+                1.0,
+                agent.cross[action],
             )
     agent.recent.size[0] = 0
 
@@ -161,8 +166,9 @@ class OnlineLSPI(Agent):
     ----------
     env : gymnasium.Env or str
         An environment with discrete actions, or the id of one.
-    basis : Basis, callable or fitted transformer
-        State features; one block of weights per action is learnt over them.
+    basis : Basis, callable or fitted transformer, optional
+        State features; one block of weights per action is learnt over them. Chosen by the
+        observation space unless given.
     policy : {"on", "off"}
         Which next action enters A: the executed one or the greedy one.
     epsilon, epsilon_decay, epsilon_final : float
@@ -185,7 +191,7 @@ class OnlineLSPI(Agent):
     def __init__(
         self,
         env: gym.Env[Any, Any] | str,
-        basis: BasisLike,
+        basis: BasisLike | None = None,
         *,
         policy: Literal["on", "off"] = "on",
         epsilon: float = 1.0,
@@ -222,9 +228,14 @@ class OnlineLSPI(Agent):
     def _mean_weights(self) -> Vector:
         return self.state.weights
 
+    def _integer_ranges(self) -> dict[str, Range]:
+        clock = ((0, -1, 0), (MANY, self.actions - 1, MANY))
+        return super()._integer_ranges() | {"state.clock": clock}
+
     def _exploring_actions(self, x: Matrix) -> NDArray[np.int64]:
         epsilon = self.state.epsilon[0]
         return np.array([epsilon_greedy(self.state.weights, row, epsilon, self.rng) for row in x])
 
-    def _news(self) -> str:
-        return f"epsilon {self.state.epsilon[0]:.2g}"
+    def diagnostics(self) -> dict[str, float]:
+        """The probability of a random action."""
+        return {"epsilon": float(self.state.epsilon[0])}

@@ -13,6 +13,7 @@ Beside the paper's Algorithm 1:
 
 from __future__ import annotations
 
+import math
 from typing import Any, Literal, NamedTuple
 
 import gymnasium as gym
@@ -35,12 +36,22 @@ from rblspi.belief import (
 from rblspi.compiled import jit
 from rblspi.features import BasisLike
 from rblspi.interaction import AgentFunctions
+from rblspi.linear_algebra import dot
 from rblspi.policies import greedy
 from rblspi.posterior import Posterior
 from rblspi.recent import is_full, remember
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
+
+#: lambda = alpha / beta, where the user gives neither
+PENALTY = 0.003
+#: c in beta = c / sigma^2, where the user gives neither
+PRECISION = 0.3
+#: sigma of a normal distribution whose mean absolute value is 1
+SIGMA = math.sqrt(math.pi / 2.0)
+#: transitions over which the mean of temporal differences fades
+FADE = 1000.0
 
 
 class State(NamedTuple):
@@ -49,9 +60,11 @@ class State(NamedTuple):
     belief: Belief
     sampled: Vector  # theta, the sampled weights          (k,)
     direction: Vector  # beta^-1/2 z, kept between samples (k,)
-    clock: NDArray[np.int64]  # transitions seen           (1,)
+    clock: NDArray[np.int64]  # transitions; improvements  (2,)
+    surprise: Vector  # mean |temporal difference|; how many (2,)
     discount: float
-    spread: float  # beta^-1/2
+    spread: float  # beta^-1/2; automatic: in units of sigma
+    automatic: bool
     update_every: int  # K; 0: the end of the episode
     sample_every: int
 
@@ -78,14 +91,44 @@ def observe(
     next_action = -1 if terminated else greedy(belief.mean, y)
     remember(belief.recent, x, action, reward, y, next_action)  # lines 6-8
     agent.clock[0] += 1
+    if agent.automatic:
+        _note_surprise(agent, x, action, reward, y, next_action)
     sample = is_due(agent.sample_every, agent.clock[0], ended)
     update = sample or is_due(agent.update_every, agent.clock[0], ended)  # line 9
     if update or is_full(belief.recent):
         absorb(belief, agent.discount)
     if sample:
-        draw_direction(agent.direction, agent.spread, rng)
+        draw_direction(agent.direction, _spread(agent), rng)
     if update:
         improve(belief, agent.direction, agent.sampled)  # lines 10-12
+        agent.clock[1] += 1
+
+
+@jit
+def _note_surprise(
+    agent: State, x: Vector, action: int, reward: float, y: Vector, next_action: int
+) -> None:
+    """Average |delta|, delta = r + gamma y'm_a' - x'm_a, before the transition is learnt from.
+
+    The average fades over `FADE` transitions: what a bad policy met should not count for ever.
+    Before the first improvement the weights are random and nothing is expected: delta = r.
+    """
+    n, mean, delta = len(x), agent.belief.mean, reward
+    if agent.clock[1] > 0:
+        delta -= dot(mean[action * n : (action + 1) * n], x)
+        if next_action >= 0:
+            delta += agent.discount * dot(mean[next_action * n : (next_action + 1) * n], y)
+    agent.surprise[1] += 1.0
+    rate = max(1.0 / agent.surprise[1], 1.0 / FADE)
+    agent.surprise[0] += rate * (abs(delta) - agent.surprise[0])
+
+
+@jit
+def _spread(agent: State) -> float:
+    """beta^-1/2. Where nothing was a surprise yet all values are zero, and any spread will do."""
+    if agent.automatic and agent.surprise[0] > 0.0:
+        return agent.spread * SIGMA * agent.surprise[0]
+    return agent.spread
 
 
 FUNCTIONS = AgentFunctions(
@@ -96,14 +139,31 @@ FUNCTIONS = AgentFunctions(
             new_belief(1, 1, 1.0, 1.0, 1, False),
             np.zeros(1),
             np.zeros(1),
-            np.zeros(1, np.int64),
+            np.zeros(2, np.int64),
+            np.zeros(2),
             0.0,
             0.0,
+            False,
             0,
             0,
         )
     ),
 )
+
+
+def _precisions(
+    prior: float | None, noise: float | None
+) -> tuple[float, float] | tuple[None, None]:
+    if prior is None and noise is None:
+        return None, None
+    alpha = None if prior is None else check.positive("prior_precision", prior)
+    beta = None if noise is None else check.positive("noise_precision", noise)
+    if alpha is None or beta is None:
+        raise ValueError(
+            f"prior_precision={prior} and noise_precision={noise}: give both, or neither to have "
+            "them follow from the data"
+        )
+    return alpha, beta
 
 
 class RBLSPI(Agent):
@@ -113,12 +173,14 @@ class RBLSPI(Agent):
     ----------
     env : gymnasium.Env or str
         An environment with discrete actions, or the id of one.
-    basis : Basis, callable or fitted transformer
-        State features; one block of weights per action is learnt over them.
-    prior_precision : float
-        alpha: weights are N(0, I / alpha) before anything is seen.
-    noise_precision : float
-        beta: the precision of the noise in the empirical Bellman operator.
+    basis : Basis, callable or fitted transformer, optional
+        State features; one block of weights per action is learnt over them. Chosen by the
+        observation space unless given; dimensions without bounds are then scaled to what
+        1,000 random steps come across.
+    prior_precision, noise_precision : float, optional
+        alpha and beta: weights are N(0, I / alpha) before anything is seen, and beta is the
+        precision of the noise in the empirical Bellman operator. Unless both are given they
+        follow from the data, see Notes.
     update_every : int or "episode"
         K: transitions between improvements of the policy.
     sample_every : int or "episode", optional
@@ -132,6 +194,14 @@ class RBLSPI(Agent):
     seed : int, optional
         Of everything random; one drawn from the operating system unless given.
 
+    Notes
+    -----
+    Without alpha and beta the noise is taken for what it models, the differences delta between
+    what was expected of a transition and what came: beta = c / sigma^2, where sigma is the
+    standard deviation of a normal distribution with the mean |delta| of the latest
+    transitions, and alpha = lambda beta, with the same c and lambda for every environment.
+    Rewards in other units change nothing but the units of the values.
+
     References
     ----------
     Tziortziotis, Dimitrakakis and Vazirgiannis, Randomised Bayesian Least-Squares Policy
@@ -144,18 +214,17 @@ class RBLSPI(Agent):
     def __init__(
         self,
         env: gym.Env[Any, Any] | str,
-        basis: BasisLike,
+        basis: BasisLike | None = None,
         *,
-        prior_precision: float = 0.01,
-        noise_precision: float = 1.0,
+        prior_precision: float | None = None,
+        noise_precision: float | None = None,
         update_every: int | Literal["episode"] = 20,
         sample_every: int | Literal["episode"] | None = None,
         discount: float = 0.99,
         ridge: float = 1e-6,
         seed: int | None = None,
     ) -> None:
-        self.prior_precision = check.positive("prior_precision", prior_precision)
-        self.noise_precision = check.positive("noise_precision", noise_precision)
+        self.prior_precision, self.noise_precision = _precisions(prior_precision, noise_precision)
         self.update_every = check.period("update_every", update_every)
         self.sample_every = check.period(
             "sample_every", update_every if sample_every is None else sample_every
@@ -167,11 +236,12 @@ class RBLSPI(Agent):
         k = self.actions * self.features.size
         weights = self.rng.standard_normal(k)  # line 1: m ~ N(0, I), theta = m
         period = min(p for p in (self.update_every, self.sample_every, BLOCK) if p > 0)
+        alpha, beta = self._initial_precisions()
         belief = new_belief(
             self.actions,
             self.features.size,
             self.ridge,
-            self.prior_precision / self.noise_precision,
+            alpha / beta,
             capacity=period,
             exchange=exchange_is_cheaper(period, k),
         )
@@ -180,9 +250,11 @@ class RBLSPI(Agent):
             belief,
             weights.copy(),
             np.zeros(k),
-            np.zeros(1, np.int64),
+            np.zeros(2, np.int64),
+            np.zeros(2),
             self.discount,
-            self.noise_precision**-0.5,
+            beta**-0.5,
+            self.noise_precision is None,
             self.update_every,
             self.sample_every,
         )
@@ -190,9 +262,15 @@ class RBLSPI(Agent):
     @property
     def posterior(self) -> Posterior:
         """The Gaussian over weights as of the last improvement."""
+        noise_precision = _spread(self.state) ** -2.0
         return Posterior.from_belief(
-            self.state.belief, self.prior_precision, self.noise_precision
+            self.state.belief, self.state.belief.penalty * noise_precision, noise_precision
         )
+
+    def _initial_precisions(self) -> tuple[float, float]:
+        if self.prior_precision is None or self.noise_precision is None:
+            return PENALTY * PRECISION, PRECISION
+        return self.prior_precision, self.noise_precision
 
     def _mean_weights(self) -> Vector:
         return self.state.belief.mean
@@ -203,6 +281,11 @@ class RBLSPI(Agent):
     def _std(self, x: Matrix) -> Matrix:
         return self.posterior.predict(x)[1]
 
-    def _news(self) -> str:
-        spread = np.linalg.norm(self.state.sampled - self.state.belief.mean)
-        return f"spread {spread / max(np.linalg.norm(self.state.belief.mean), 1e-300):.2g}"
+    def diagnostics(self) -> dict[str, float]:
+        """How far the sampled weights are from their mean, relative to the mean."""
+        mean = self.state.belief.mean
+        distance = np.linalg.norm(self.state.sampled - mean)
+        return {"spread": float(distance / max(float(np.linalg.norm(mean)), 1e-300))}
+
+    def _raise_concerns(self) -> None:
+        self.posterior.warn_if_uncertain()

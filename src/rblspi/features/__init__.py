@@ -3,6 +3,7 @@
 from rblspi.features.base import Basis, Features
 from rblspi.features.conversion import BASES, BasisLike, as_basis, basis_from_settings
 from rblspi.features.custom import FunctionBasis, TransformerBasis
+from rblspi.features.default import default_basis
 from rblspi.features.fourier import Fourier
 from rblspi.features.one_hot import OneHot
 from rblspi.features.polynomial import Polynomial
@@ -23,4 +24,5 @@ __all__ = [
     "TransformerBasis",
     "as_basis",
     "basis_from_settings",
+    "default_basis",
 ]

@@ -9,6 +9,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 from gymnasium.spaces import Box, Discrete, MultiDiscrete
+from numpy.typing import NDArray
 
 from rblspi.features.base import Vector
 
@@ -36,6 +37,24 @@ def discrete_values(space: Discrete | MultiDiscrete) -> tuple[Vector, Vector]:
     return _flat(space.start), _flat(count)
 
 
+def limits(space: gym.Space[Any]) -> tuple[Vector, Vector]:
+    """Lowest and highest value of every dimension, as the space has them, infinity included."""
+    if isinstance(space, Discrete | MultiDiscrete):
+        lower, count = discrete_values(space)
+        return lower, lower + count - 1
+    observation_shape(space)
+    assert isinstance(space, Box)
+    return _flat(space.low), _flat(space.high)
+
+
+def is_unbounded(lower: Vector, upper: Vector) -> NDArray[np.bool_]:
+    """Which dimensions have no bounds.
+
+    A Box of float32 writes "no bound" as the largest float32; the negation catches NaN as well.
+    """
+    return ~((np.abs(lower) < 1e30) & (np.abs(upper) < 1e30))
+
+
 def bounds(space: gym.Space[Any], low: Bound = None, high: Bound = None) -> tuple[Vector, Vector]:
     """Lower and upper bound of every dimension; what the user gives goes before the space's.
 
@@ -45,18 +64,12 @@ def bounds(space: gym.Space[Any], low: Bound = None, high: Bound = None) -> tupl
         If a dimension stays unbounded or empty; the message says how to give bounds.
     """
     size = input_size(space)
-    if isinstance(space, Box):
-        lower, upper = _flat(space.low), _flat(space.high)
-    else:
-        assert isinstance(space, Discrete | MultiDiscrete)
-        lower, count = discrete_values(space)
-        upper = lower + count - 1
+    lower, upper = limits(space)
     if low is not None:
         lower = per_dimension("low", low, size)
     if high is not None:
         upper = per_dimension("high", high, size)
-    # A Box of float32 writes "no bound" as the largest float32; the negation catches NaN as well.
-    unbounded = ~((np.abs(lower) < 1e30) & (np.abs(upper) < 1e30))
+    unbounded = is_unbounded(lower, upper)
     if unbounded.any():
         raise ValueError(
             f"observation dimensions {np.flatnonzero(unbounded).tolist()} have no bounds: give "

@@ -58,7 +58,7 @@ def _rbf_grid(parameters: Vector, observation: Vector, out: Vector) -> None:
         f = (observation[d] - parameters[centres + nearest]) * parameters[position + 1]
         distance += f * f
         at_nearest = 1.0 if d > 0 else math.exp(-0.5 * distance)
-        # Where the limits of 700 act, the Gaussians are 0 or next to it.
+        # Where the limits of 700 act, the Gaussians are below 1e-80, and may come out as 0.
         up = math.exp(min(max(parameters[position + 2] * f, -700.0), 700.0))
         down = 1.0 / up
 

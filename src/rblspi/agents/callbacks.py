@@ -1,0 +1,102 @@
+"""Logs for other tools: Stable-Baselines3's monitor file, and TensorBoard.
+
+Both are callbacks: ``agent.learn(50_000, callback=[MonitorFile("monitor.csv"), ...])``.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+if TYPE_CHECKING:
+    from rblspi.agents.base import Agent
+
+
+class MonitorFile:
+    """A row for every episode in the format of Stable-Baselines3: return, length, seconds.
+
+    ``stable_baselines3.common.monitor.load_results`` reads a folder with such files.
+
+    Parameters
+    ----------
+    path : path
+        Ends in ``monitor.csv``, or the reader will not find it.
+    env_id : str, optional
+        For the first line of the file.
+    """
+
+    def __init__(self, path: str | PathLike[str], env_id: str | None = None) -> None:
+        if not str(path).endswith("monitor.csv"):
+            raise ValueError(f"path={str(path)!r} must end in monitor.csv, as its readers expect")
+        self._file = Path(path).open("w", encoding="utf-8", newline="")  # noqa: SIM115
+        self._start = time.time()
+        header = json.dumps({"t_start": self._start, "env_id": env_id})
+        self._file.write(f"#{header}\nr,l,t\n")
+
+    def __call__(self, agent: Agent) -> None:
+        """Write the latest episode."""
+        length, earned = agent.episodes[-1]
+        seconds = time.time() - self._start
+        self._file.write(f"{round(float(earned), 6)},{int(length)},{round(seconds, 6)}\n")
+
+    def close(self) -> None:
+        """Write what is still in memory, and close the file."""
+        self._file.close()
+
+    def __enter__(self) -> Self:
+        """Use as a context that closes the file."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the file."""
+        self.close()
+
+
+class TensorBoard:
+    """Return and length of every episode, and how the exploration stands, for TensorBoard.
+
+    The names are those of Stable-Baselines3, so that its runs and ours share a chart.
+
+    Parameters
+    ----------
+    directory : path
+        One folder for each run.
+
+    Raises
+    ------
+    ImportError
+        If tensorboardX is not installed.
+    """
+
+    def __init__(self, directory: str | PathLike[str]) -> None:
+        try:
+            from tensorboardX import SummaryWriter
+        except ImportError as error:
+            raise ImportError(
+                'TensorBoard logs need tensorboardX: pip install "rblspi[tensorboard]"'
+            ) from error
+        self._writer: Any = SummaryWriter(str(directory))
+
+    def __call__(self, agent: Agent) -> None:
+        """Write the latest episode."""
+        length, earned = agent.episodes[-1]
+        step = agent.num_timesteps
+        self._writer.add_scalar("rollout/ep_rew_mean", earned, step)
+        self._writer.add_scalar("rollout/ep_len_mean", length, step)
+        for name, value in agent.diagnostics().items():
+            self._writer.add_scalar(f"train/{name}", value, step)
+
+    def close(self) -> None:
+        """Write what is still in memory."""
+        self._writer.close()
+
+    def __enter__(self) -> Self:
+        """Use as a context that closes the log."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the log."""
+        self.close()

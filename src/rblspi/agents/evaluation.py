@@ -1,0 +1,160 @@
+"""How good a policy is: its episodes, their mean, and how sure that mean is."""
+
+from __future__ import annotations
+
+import copy
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.vector import AutoresetMode, VectorEnv
+from numpy.typing import NDArray
+
+from rblspi import check
+from rblspi.environments.find import make
+
+if TYPE_CHECKING:
+    from rblspi.agents.base import Agent
+
+Array = NDArray[np.float64]
+
+#: quantile of the standard normal for an interval of 95%
+_Z = 1.959963984540054
+
+
+class Interval(NamedTuple):
+    """A mean and its 95% confidence interval."""
+
+    mean: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        """As ``mean ± half the interval``."""
+        return f"{self.mean:.4g} ± {self.high - self.mean:.2g}"
+
+
+class Evaluation(NamedTuple):
+    """Episodes of a policy that was not learning meanwhile.
+
+    Attributes
+    ----------
+    lengths, returns : ndarray, shape (episodes,)
+        Steps and undiscounted returns.
+    """
+
+    lengths: Array
+    returns: Array
+
+    @property
+    def mean_return(self) -> Interval:
+        """Mean return, with its confidence interval."""
+        return _interval(self.returns)
+
+    @property
+    def mean_length(self) -> Interval:
+        """Mean length of an episode, with its confidence interval."""
+        return _interval(self.lengths)
+
+
+def evaluate(
+    agent: Agent,
+    env: gym.Env[Any, Any] | VectorEnv[Any, Any, Any] | str | None = None,
+    episodes: int = 100,
+    *,
+    deterministic: bool = True,
+    seed: int = 0,
+    longest: int = 100_000,
+) -> Evaluation:
+    """Let an agent act without learning.
+
+    Parameters
+    ----------
+    agent : Agent
+        Stays as it is.
+    env : gymnasium.Env, gymnasium.vector.VectorEnv or str, optional
+        By default a new copy of the one it learns in. Every part of a vector environment
+        contributes the same number of episodes, so that short ones do not come first.
+    episodes : int
+    deterministic : bool
+        True: greedy in the best estimate. False: as the agent explores.
+    seed : int
+        Of the environment.
+    longest : int
+        Steps after which an episode counts as ended, for environments that never do.
+
+    Returns
+    -------
+    Evaluation
+    """
+    check.count("episodes", episodes)
+    check.count("longest", longest)
+    if isinstance(env, VectorEnv):
+        return _evaluate_vector(agent, env, episodes, deterministic, seed, longest)
+    single = fresh_environment(agent) if env is None else make(env)
+    record = []
+    for episode in range(episodes):
+        observation, _ = single.reset(seed=seed if episode == 0 else None)
+        length, earned, ended = 0, 0.0, False
+        while not ended and length < longest:
+            action, _ = agent.predict(observation, deterministic=deterministic)
+            observation, reward, terminated, truncated, _ = single.step(action)
+            length += 1
+            earned += float(reward)
+            ended = bool(terminated or truncated)
+        record.append((length, earned))
+    if env is None and single is agent.env:
+        agent.session.begin_episode()  # the one it was in is gone
+    elif single is not env:
+        single.close()
+    lengths, returns = np.array(record, dtype=np.float64).T
+    return Evaluation(lengths, returns)
+
+
+def fresh_environment(agent: Agent) -> gym.Env[Any, Any]:
+    """A copy of the environment the agent learns in, which is in the middle of an episode."""
+    if agent.env.spec is None:
+        return agent.env
+    spec = copy.deepcopy(agent.env.spec)
+    spec.kwargs.pop("render_mode", None)
+    return gym.make(spec)
+
+
+def _evaluate_vector(
+    agent: Agent,
+    env: VectorEnv[Any, Any, Any],
+    episodes: int,
+    deterministic: bool,
+    seed: int,
+    longest: int,
+) -> Evaluation:
+    mode = env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP)
+    wanted = (episodes + np.arange(env.num_envs)) // env.num_envs
+    lengths, earned = np.zeros(env.num_envs), np.zeros(env.num_envs)
+    record = []
+    observations, _ = env.reset(seed=seed)
+    resetting = np.zeros(env.num_envs, dtype=bool)
+    while wanted.any():
+        actions, _ = agent.predict(observations, deterministic=deterministic)
+        observations, rewards, terminated, truncated, _ = env.step(actions)
+        lengths += ~resetting
+        earned += np.where(resetting, 0.0, rewards)
+        ended = (terminated | truncated) & ~resetting
+        for i in np.flatnonzero((ended | (lengths >= longest)) & (wanted > 0)):
+            record.append((lengths[i], earned[i]))
+            wanted[i] = 0 if lengths[i] >= longest else wanted[i] - 1
+        lengths[ended] = earned[ended] = 0.0
+        resetting = ended & (mode == AutoresetMode.NEXT_STEP)
+        if mode == AutoresetMode.DISABLED and ended.any():
+            observations, _ = env.reset(options={"reset_mask": ended})
+    table = np.array(record, dtype=np.float64)
+    return Evaluation(table[:, 0], table[:, 1])
+
+
+def _interval(values: Array) -> Interval:
+    mean = float(values.mean())
+    if len(values) < 2:
+        return Interval(mean, -math.inf, math.inf)
+    half = _Z * float(values.std(ddof=1)) / math.sqrt(len(values))
+    return Interval(mean, mean - half, mean + half)

@@ -1,0 +1,81 @@
+"""Without alpha and beta, the units of the rewards do not matter, and nothing need be chosen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+from rblspi import RBLSPI, OneHot, OnlineLSPI, Polynomial, RBFGrid
+from rblspi.features import default_basis
+from tests.domains import DOMAINS
+
+
+class Scaled(gym.RewardWrapper):
+    def __init__(self, env: gym.Env[Any, Any], factor: float) -> None:
+        super().__init__(env)
+        self.factor = factor
+
+    def reward(self, reward: Any) -> float:
+        return self.factor * float(reward)
+
+
+@pytest.mark.parametrize("name", ["MountainCar-v0", "SparseMountainCar-v0", "PuddleWorld-v0"])
+@pytest.mark.parametrize("factor", [2.0**-10, 2.0**10])
+def test_a_factor_of_the_rewards_changes_nothing(name: str, factor: float) -> None:
+    """A power of two, so that not even rounding differs: the same walk, values in other units."""
+    domain = DOMAINS[name]
+    agents = [
+        RBLSPI(Scaled(gym.make(domain.id), f), domain.basis, seed=1).learn(3000)
+        for f in (1.0, factor)
+    ]
+    np.testing.assert_array_equal(agents[0].episodes[:, 0], agents[1].episodes[:, 0])
+    np.testing.assert_array_equal(
+        factor * agents[0].state.belief.mean, agents[1].state.belief.mean
+    )
+
+
+@pytest.mark.parametrize("factor", [0.001, 1000.0])
+def test_any_factor_gives_the_same_values(factor: float) -> None:
+    """Rounding may tell walks apart after a while; for a while the values are the same."""
+    domain = DOMAINS["MountainCar-v0"]
+    agents = [
+        RBLSPI(Scaled(gym.make(domain.id), f), domain.basis, seed=1).learn(1000)
+        for f in (1.0, factor)
+    ]
+    np.testing.assert_array_equal(agents[0].episodes[:, 0], agents[1].episodes[:, 0])
+    np.testing.assert_allclose(
+        factor * agents[0].state.belief.mean, agents[1].state.belief.mean, rtol=1e-4
+    )
+
+
+@pytest.mark.parametrize("kind", [RBLSPI, OnlineLSPI])
+@pytest.mark.parametrize("name", ["CartPole-v1", "MountainCar-v0", "Acrobot-v1", "Taxi-v4"])
+def test_an_environment_is_enough(kind: Any, name: str) -> None:
+    if name not in gym.registry:
+        pytest.skip(f"{name} is not in this Gymnasium")
+    agent = kind(name, seed=0).learn(500)
+    assert agent.num_timesteps == 500
+
+
+def test_the_default_basis_follows_the_space() -> None:
+    def never() -> Any:
+        raise AssertionError("nothing to scout in a bounded space")
+
+    box = gym.spaces.Box
+    assert default_basis(gym.spaces.Discrete(5), never) == OneHot()
+    assert default_basis(box(0.0, 1.0, (2,)), never) == RBFGrid(8, low=(0, 0), high=(1, 1))
+    assert isinstance(default_basis(box(0.0, 1.0, (9,)), never), Polynomial)
+
+
+def test_dimensions_without_bounds_are_scaled_to_what_is_seen() -> None:
+    space = gym.spaces.Box(np.array([-1.0, -np.inf]), np.array([1.0, np.inf]), dtype=np.float64)
+    basis = default_basis(space, lambda: np.array([[0.0, 10.0], [0.5, 30.0]]))
+    assert basis == RBFGrid(8, low=(-1.0, 5.0), high=(1.0, 35.0))
+
+
+def test_one_precision_alone_is_refused() -> None:
+    with pytest.raises(ValueError, match="give both, or neither"):
+        RBLSPI("rblspi/MountainCar-v0", prior_precision=1.0)

@@ -1,0 +1,183 @@
+"""What is kept up to date equals what is derived from the sums, by whichever route."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rblspi import RBLSPI, RBFGrid
+from rblspi import belief as kept
+from rblspi import linear_algebra as la
+
+CAR = "rblspi/MountainCar-v0"
+
+
+def precision(belief: kept.Belief) -> np.ndarray:
+    """Sigma + lambda I, whichever way it is kept."""
+    k = len(belief.factor)
+    if belief.exchange:
+        upper = np.triu(belief.factor[:, :k])
+        return upper.T @ upper
+    sigma = np.triu(belief.moment[:k, :k])
+    return sigma + np.triu(sigma, 1).T + belief.penalty * np.eye(k)
+
+
+def right_hand_side(belief: kept.Belief) -> np.ndarray:
+    k = len(belief.factor)
+    if belief.exchange:
+        return np.triu(belief.factor[:, :k]).T @ belief.factor[:, k]
+    return belief.moment[:k, k].copy()
+
+
+def from_sums(belief: kept.Belief) -> tuple[np.ndarray, np.ndarray]:
+    """The same two by NumPy, from nothing but the sums."""
+    statistics = belief.statistics
+    k = statistics.weights
+    sigma, g = belief.penalty * np.eye(k), np.zeros(k)
+    for gram, cross in zip(statistics.gram, statistics.cross, strict=True):
+        solved = np.linalg.solve(gram + belief.ridge * np.eye(len(gram)), cross)
+        sigma += cross[:, :-1].T @ solved[:, :-1]
+        g += cross[:, :-1].T @ solved[:, -1]
+    return sigma, g
+
+
+def relative(a: np.ndarray, b: np.ndarray) -> float:
+    return float(np.linalg.norm(a - b) / np.linalg.norm(b))
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::rblspi.posterior.ConditionWarning")
+@pytest.mark.parametrize("update_every", [20, 1])
+@pytest.mark.parametrize(
+    ("alpha", "beta"), [(1e-6, 1e-6), (1e-6, 1e6), (1e6, 1e-6), (1e6, 1e6), (1.0, 1.0)]
+)
+def test_a_million_transitions(alpha: float, beta: float, update_every: int) -> None:
+    """The last rebuild is almost as long ago as it can be."""
+    steps = 1_000_000 + kept.REBUILD_EVERY - 20
+    if update_every == 1:
+        steps //= 10
+    agent = RBLSPI(
+        CAR,
+        RBFGrid(8),
+        prior_precision=alpha,
+        noise_precision=beta,
+        update_every=update_every,
+        seed=0,
+    ).learn(steps)
+    belief = agent.state.belief
+    assert belief.tally[kept.TRANSITIONS] == steps - steps % update_every
+    sigma, g = from_sums(belief)
+    assert relative(precision(belief), sigma) < 1e-8
+    assert relative(right_hand_side(belief), g) < 1e-8
+    mean = np.linalg.solve(sigma, g)
+    condition = np.linalg.cond(sigma)
+    assert relative(belief.mean, mean) < max(1e-8, 1e-14 * condition)
+
+
+def test_the_agent_says_when_the_mean_is_little_worth() -> None:
+    agent = RBLSPI(
+        CAR, RBFGrid(8, width=6.0), prior_precision=1e-6, noise_precision=1e6, ridge=1e-12, seed=0
+    )
+    with pytest.warns(UserWarning, match="digits of the mean can be trusted"):
+        agent.learn(3000)
+
+
+def random_belief(exchange: bool, rows: int, rng: np.random.Generator) -> kept.Belief:
+    belief = kept.new_belief(3, 7, 1e-6, 0.01, capacity=max(rows, 1), exchange=exchange)
+    return belief
+
+
+def put_aside(belief: kept.Belief, rows: int, rng: np.random.Generator) -> None:
+    recent = belief.recent
+    recent.x[:rows] = rng.standard_normal((rows, 7))
+    recent.y[:rows] = rng.standard_normal((rows, 7))
+    recent.reward[:rows] = rng.standard_normal(rows)
+    recent.action[:rows] = rng.integers(3, size=rows)
+    recent.next_action[:rows] = rng.integers(-1, 3, size=rows)
+    recent.size[0] = rows
+
+
+@pytest.mark.parametrize("rows", [1, 2, 5, 20])
+@pytest.mark.parametrize("exchange", [True, False])
+def test_both_routes_equal_the_sums(exchange: bool, rows: int) -> None:
+    rng = np.random.default_rng(rows)
+    belief = random_belief(exchange, rows, rng)
+    for _ in range(30):
+        put_aside(belief, rows, rng)
+        kept.absorb(belief, 0.9)
+        sigma, g = from_sums(belief)
+        assert relative(precision(belief), sigma) < 1e-8
+        assert relative(right_hand_side(belief), g) < 1e-8
+    direction, sampled = rng.standard_normal(21), np.empty(21)
+    kept.improve(belief, direction, sampled)
+    np.testing.assert_allclose(belief.mean, np.linalg.solve(sigma, g), rtol=1e-7, atol=1e-9)
+    offset = np.linalg.solve(np.linalg.cholesky(sigma).T, direction)
+    np.testing.assert_allclose(sampled - belief.mean, offset, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("exchange", [True, False])
+def test_the_residual_is_the_least_regularised_misfit(exchange: bool) -> None:
+    """h - g'(Sigma + lambda I)^-1 g, the minimum of |A theta - b|^2_C^-1 + lambda |theta|^2."""
+    rng = np.random.default_rng(4)
+    belief = random_belief(exchange, 5, rng)
+    for _ in range(20):
+        put_aside(belief, 5, rng)
+        kept.absorb(belief, 0.9)
+    kept.improve(belief, np.zeros(21), np.empty(21))
+    theta, misfit = belief.mean, belief.penalty * belief.mean @ belief.mean
+    for gram, cross in zip(belief.statistics.gram, belief.statistics.cross, strict=True):
+        error = cross[:, :-1] @ theta - cross[:, -1]
+        misfit += error @ np.linalg.solve(gram + belief.ridge * np.eye(7), error)
+    assert belief.residual[0] == pytest.approx(misfit, rel=1e-6)
+
+
+def test_the_agents_of_both_routes_agree() -> None:
+    """K = 8 by exchanges and by factors: the same walk and the same posterior to 1e-8."""
+    agents = []
+    for exchange in (True, False):
+        agent = RBLSPI(
+            CAR, RBFGrid(8), prior_precision=0.01, noise_precision=1.0, update_every=8, seed=2
+        )
+        agent.state = agent.state._replace(
+            belief=agent.state.belief._replace(exchange=exchange)
+        )
+        agents.append(agent.learn(2000))
+    one, other = (agent.state.belief for agent in agents)
+    np.testing.assert_array_equal(agents[0].episodes, agents[1].episodes)
+    assert relative(precision(one), precision(other)) < 1e-8
+    assert relative(right_hand_side(one), right_hand_side(other)) < 1e-8
+
+
+def test_a_failed_exchange_rebuilds_from_the_sums() -> None:
+    rng = np.random.default_rng(0)
+    belief = random_belief(True, 1, rng)
+    for _ in range(40):
+        put_aside(belief, 1, rng)
+        kept.absorb(belief, 0.9)
+    belief.factor[:] *= 1e-9  # as if rounding had eaten it
+    put_aside(belief, 1, rng)
+    kept.absorb(belief, 0.9)
+    assert belief.tally[kept.FAILED_EXCHANGES] == 1
+    assert relative(precision(belief), from_sums(belief)[0]) < 1e-8
+
+
+def test_a_matrix_that_is_not_positive_definite_is_lifted_and_told() -> None:
+    rng = np.random.default_rng(0)
+    belief = random_belief(False, 1, rng)._replace(penalty=0.0)
+    belief.moment[:] = 0.0
+    belief.moment[0, 0] = 1.0
+    kept.improve(belief, np.zeros(21), np.empty(21))
+    assert belief.tally[kept.LIFTED] > 0
+    assert 0.0 < belief.lift[0] < 1e-10
+
+
+def test_rank_one_exchange() -> None:
+    rng = np.random.default_rng(1)
+    data = rng.standard_normal((50, 12))
+    matrix = data.T @ data
+    upper = np.linalg.cholesky(matrix).T.copy()
+    v, w = rng.standard_normal((2, 12))
+    expected = matrix + np.outer(v, v) - 0.01 * np.outer(w, w)
+    assert la.rank_one_exchange(upper, v.copy(), 0.1 * w)
+    np.testing.assert_allclose(upper.T @ upper, expected, rtol=1e-12, atol=1e-12)
+    assert not la.rank_one_exchange(upper, np.zeros(12), 1e3 * w)
