@@ -13,6 +13,7 @@ from rblspi.environments import register as _register
 
 if TYPE_CHECKING:
     from rblspi.agents import RBLSPI, ActionValues, Agent, OnlineLSPI
+    from rblspi.agents.evaluation import Evaluation, evaluate
     from rblspi.compiled import jit
     from rblspi.environments.base import CompiledEnvironment, Dynamics
     from rblspi.estimators import BLSPI, BLSTD, LSPI, LSTD
@@ -35,6 +36,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "agents": ("RBLSPI", "ActionValues", "Agent", "OnlineLSPI"),
+    "agents.evaluation": ("Evaluation", "evaluate"),
     "compiled": ("jit",),
     "environments.base": ("CompiledEnvironment", "Dynamics"),
     "estimators": ("BLSPI", "BLSTD", "LSPI", "LSTD"),
@@ -55,7 +57,7 @@ _HOMES = {
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 
-__all__ = [  # noqa: PLE0604
+__all__ = [
     "BLSPI",
     "BLSTD",
     "LSPI",
@@ -66,6 +68,7 @@ __all__ = [  # noqa: PLE0604
     "Basis",
     "CompiledEnvironment",
     "Dynamics",
+    "Evaluation",
     "Features",
     "Fourier",
     "FunctionBasis",
@@ -78,6 +81,7 @@ __all__ = [  # noqa: PLE0604
     "TileCoding",
     "TransformerBasis",
     "Transitions",
+    "evaluate",
     "jit",
 ]
 

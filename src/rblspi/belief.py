@@ -18,6 +18,7 @@ them recursively is rebuilt from them now and then, and whenever an exchange fai
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,7 +26,7 @@ from numpy.typing import NDArray
 
 from rblspi import linear_algebra as la
 from rblspi.compiled import jit
-from rblspi.recent import Recent, gather, new_recent
+from rblspi.recent import Recent, gather
 from rblspi.statistics import Statistics, empty
 
 Vector = NDArray[np.float64]
@@ -42,18 +43,17 @@ class Scratch(NamedTuple):
     e: Matrix  # E                          (capacity, k + 1)
     small: Matrix  # I + X C^-1 X'          (capacity, capacity)
     cross: Matrix  # one action's A, b      (n, k + 1)
+    y: Vector  # R'^-1 g                    (k,)
 
 
 class Belief(NamedTuple):
     """All an agent of this library knows of a policy's action values."""
 
     statistics: Statistics
-    recent: Recent
     gram_factor: Matrix  # factor of C_a + ridge I    (actions, n, n)
     moment: Matrix  # [Sigma g; . h], upper triangle  (k + 1, k + 1)
     factor: Matrix  # R, and R'^-1 g behind it        (k, k + 1)
     residual: Vector  # h - g'(R'R)^-1 g              (1,)
-    mean: Vector  # m                                 (k,)
     ridge: float
     penalty: float  # lambda
     exchange: bool  # keep R by rank-one exchanges rather than the moment
@@ -84,12 +84,10 @@ def new_belief(
     k = actions * features
     belief = Belief(
         statistics=empty(actions, features),
-        recent=new_recent(capacity, features),
         gram_factor=np.zeros((actions, features, features)),
         moment=np.zeros((k + 1, k + 1)),
         factor=np.zeros((k, k + 1)),
         residual=np.zeros(1),
-        mean=np.zeros(k),
         ridge=float(ridge),
         penalty=float(penalty),
         exchange=bool(exchange),
@@ -102,6 +100,7 @@ def new_belief(
             np.zeros((capacity, k + 1)),
             np.zeros((capacity, capacity)),
             np.zeros((features, k + 1)),
+            np.zeros(k),
         ),
     )
     for a in range(actions):
@@ -111,15 +110,16 @@ def new_belief(
 
 
 @jit
-def absorb(belief: Belief, discount: float) -> None:
+def absorb(belief: Belief, recent: Recent, discount: float) -> None:
     """Move the recent transitions into the sums, and what is derived from them along."""
     stop = 0
+    rows_x, rows_d = belief.scratch.x, belief.scratch.d
     for action in range(len(belief.gram_factor)):
         start = stop
-        stop = gather(belief.recent, discount, action, start, belief.scratch.x, belief.scratch.d)
+        stop = gather(recent, discount, action, start, rows_x, rows_d)
         if stop > start:
             _absorb_action(belief, action, start, stop)
-    belief.recent.size[0] = 0
+    recent.size[0] = 0
     before = belief.tally[TRANSITIONS] // REBUILD_EVERY
     belief.tally[TRANSITIONS] += stop
     due = belief.tally[TRANSITIONS] // REBUILD_EVERY > before
@@ -166,9 +166,7 @@ def _absorb_action(belief: Belief, action: int, start: int, stop: int) -> None:
 
 @jit
 def _factor_gram(belief: Belief, action: int) -> None:
-    _lifted_factor(
-        belief, belief.statistics.gram[action], belief.ridge, belief.gram_factor[action]
-    )
+    _lifted_factor(belief, belief.statistics.gram[action], belief.ridge, belief.gram_factor[action])
 
 
 @jit
@@ -176,7 +174,8 @@ def _lifted_factor(belief: Belief, matrix: Matrix, diagonal: float, upper: Matri
     """Factor of F + diagonal I; more is added to the diagonal if rounding demands it.
 
     What is added starts at the size of the rounding errors in F and grows until the factor
-    exists. It is counted and the largest is kept, so that the user can be told.
+    exists. It is counted and the largest is kept, so that the user can be told. Only a matrix
+    that is not finite has no factor at all.
     """
     n = len(upper)
     lift = 0.0
@@ -186,7 +185,7 @@ def _lifted_factor(belief: Belief, matrix: Matrix, diagonal: float, upper: Matri
             upper[i, i:] = matrix[i, i : upper.shape[1]]
             largest = max(largest, upper[i, i])
             upper[i, i] += diagonal + lift
-        if la.factor(upper, n):
+        if la.factor(upper, n) or not math.isfinite(lift):
             break
         belief.tally[LIFTED] += 1
         lift = max(10.0 * lift, n * 2.2e-16 * (largest + diagonal), 1e-300)
@@ -224,7 +223,7 @@ def _factor_moment(belief: Belief) -> None:
     """R of Sigma + lambda I, with R'^-1 g behind it."""
     k = len(belief.factor)
     _lifted_factor(belief, belief.moment, belief.penalty, belief.factor)
-    y = belief.mean
+    y = belief.scratch.y
     y[:] = belief.factor[:, k]
     la.forward_substitute(belief.factor, y)
     belief.factor[:, k] = y
@@ -232,15 +231,15 @@ def _factor_moment(belief: Belief) -> None:
 
 
 @jit
-def improve(belief: Belief, direction: Vector, sampled: Vector) -> None:
+def improve(belief: Belief, direction: Vector, mean: Vector, sampled: Vector) -> None:
     """The mean m, and m + R^-1 direction: a sample where the direction is beta^-1/2 z."""
     if not belief.exchange:
         _factor_moment(belief)
     k = len(belief.factor)
     for i in range(k):
-        belief.mean[i] = belief.factor[i, k]
+        mean[i] = belief.factor[i, k]
         sampled[i] = belief.factor[i, k] + direction[i]
-    la.back_substitute_two(belief.factor, belief.mean, sampled)
+    la.back_substitute_two(belief.factor, mean, sampled)
 
 
 @jit

@@ -85,24 +85,25 @@ def interact(
     row of ``record`` gets an episode's length and its undiscounted return.
     """
     state, x, y, clock, earned = place
+    observation = state[:inputs]
     episodes = 0
     for t in range(steps):
         if clock[0] < 0:
             reset(parameters, state, environment_rng)  # line 2
-            clock[1] = _health(state[:inputs], 0.0)
+            clock[1] = _health(observation, 0.0)
             if clock[1] != FINE:
                 return t, episodes
-            features(basis, state[:inputs], x)
+            features(basis, observation, x)
             clock[0] = 0
             earned[0] = 0.0
         action = act(agent, x, agent_rng)  # line 4
         reward, terminated, truncated = step(parameters, state, action, environment_rng)  # line 5
         clock[0] += 1
         earned[0] += reward
-        clock[1] = _health(state[:inputs], reward)
+        clock[1] = _health(observation, reward)
         if clock[1] != FINE:
             return t, episodes
-        features(basis, state[:inputs], y)
+        features(basis, observation, y)
         ended = terminated or truncated or clock[0] == limit
         observe(agent, x, action, reward, y, terminated, ended, agent_rng)  # lines 6-12
         x[:] = y

@@ -7,19 +7,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rblspi.compiled import jit
-from rblspi.linear_algebra import dot
+from rblspi.compiled import jit, jit_reordering
 
 Vector = NDArray[np.float64]
 
 
-@jit
+@jit_reordering
 def greedy(weights: Vector, x: Vector) -> int:
     """argmax_a x'theta_a; ties go to the first action."""
     n = len(x)
-    best, highest = 0, dot(weights[:n], x)
-    for a in range(1, len(weights) // n):
-        value = dot(weights[a * n : (a + 1) * n], x)
+    best, highest = 0, -np.inf
+    for a in range(len(weights) // n):
+        block = weights[a * n : (a + 1) * n]
+        value = 0.0
+        for i in range(n):
+            value += block[i] * x[i]
         if value > highest:
             best, highest = a, value
     return best

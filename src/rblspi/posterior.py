@@ -113,8 +113,8 @@ class Posterior:
     def from_belief(cls, belief: Belief, prior_precision: float, noise_precision: float) -> Self:
         """The posterior given all transitions that a belief has absorbed.
 
-        Those that are still put aside in ``belief.recent`` are not part of it. The belief is
-        left as it is, and shares no memory with the posterior.
+        Transitions that an agent still has put aside are not part of it. The belief is left as
+        it is, and shares no memory with the posterior.
         """
         alpha = check.positive("prior_precision", prior_precision)
         beta = check.positive("noise_precision", noise_precision)
@@ -125,15 +125,15 @@ class Posterior:
             )
         belief = belief._replace(
             factor=belief.factor.copy(),
-            mean=belief.mean.copy(),
             residual=belief.residual.copy(),
             tally=belief.tally.copy(),
             lift=belief.lift.copy(),
         )
-        k = len(belief.mean)
-        improve(belief, np.zeros(k), np.empty(k))
+        k = len(belief.factor)
+        mean = np.empty(k)
+        improve(belief, np.zeros(k), mean, np.empty(k))
         return cls(
-            mean=belief.mean,
+            mean=mean,
             factor=np.triu(belief.factor[:, :k]),
             whitened=belief.factor[:, k].copy(),
             residual=float(belief.residual[0]),

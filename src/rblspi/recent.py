@@ -1,6 +1,9 @@
 """The latest transitions, put aside until there are enough of them for matrix products.
 
 Nothing is lost by waiting: the policy under evaluation stays the same until they are used.
+
+Code that runs at every step names an array once and copies number by number: each time compiled
+code takes an array out of a tuple, or a row out of an array, it counts a reference.
 """
 
 from __future__ import annotations
@@ -45,13 +48,15 @@ def remember(
     recent: Recent, x: Vector, action: int, reward: float, y: Vector, next_action: int
 ) -> None:
     """Put a transition aside; ``next_action`` is -1 where the next state is terminal."""
-    i = recent.size[0]
-    recent.x[i] = x
-    recent.y[i] = y
-    recent.reward[i] = reward
-    recent.action[i] = action
-    recent.next_action[i] = next_action
-    recent.size[0] = i + 1
+    xs, ys, rewards, actions, next_actions, size = recent
+    i = size[0]
+    for j in range(len(x)):
+        xs[i, j] = x[j]
+        ys[i, j] = y[j]
+    rewards[i] = reward
+    actions[i] = action
+    next_actions[i] = next_action
+    size[0] = i + 1
 
 
 @jit
@@ -68,19 +73,21 @@ def gather(
 
     d = e_a (x) x - gamma e_a' (x) y, without the second term where the next state is terminal.
     """
-    n = recent.x.shape[1]
+    xs, ys, rewards, actions, next_actions, size = recent
+    n, last = xs.shape[1], rows_d.shape[1] - 1
     row = start
-    for i in range(recent.size[0]):
-        if recent.action[i] != action:
+    for i in range(size[0]):
+        if actions[i] != action:
             continue
-        rows_x[row] = recent.x[i]
-        d = rows_d[row]
-        d[:] = 0.0
-        d[action * n : (action + 1) * n] = recent.x[i]
-        if recent.next_action[i] >= 0:
-            first = recent.next_action[i] * n
+        for j in range(last):
+            rows_d[row, j] = 0.0
+        for j in range(n):
+            rows_x[row, j] = xs[i, j]
+            rows_d[row, action * n + j] = xs[i, j]
+        if next_actions[i] >= 0:
+            first = next_actions[i] * n
             for j in range(n):
-                d[first + j] -= discount * recent.y[i, j]
-        d[-1] = recent.reward[i]
+                rows_d[row, first + j] -= discount * ys[i, j]
+        rows_d[row, last] = rewards[i]
         row += 1
     return row

@@ -32,9 +32,7 @@ def test_a_factor_of_the_rewards_changes_nothing(name: str, factor: float) -> No
         for f in (1.0, factor)
     ]
     np.testing.assert_array_equal(agents[0].episodes[:, 0], agents[1].episodes[:, 0])
-    np.testing.assert_array_equal(
-        factor * agents[0].state.belief.mean, agents[1].state.belief.mean
-    )
+    np.testing.assert_array_equal(factor * agents[0].state.mean, agents[1].state.mean)
 
 
 @pytest.mark.parametrize("factor", [0.001, 1000.0])
@@ -46,9 +44,7 @@ def test_any_factor_gives_the_same_values(factor: float) -> None:
         for f in (1.0, factor)
     ]
     np.testing.assert_array_equal(agents[0].episodes[:, 0], agents[1].episodes[:, 0])
-    np.testing.assert_allclose(
-        factor * agents[0].state.belief.mean, agents[1].state.belief.mean, rtol=1e-4
-    )
+    np.testing.assert_allclose(factor * agents[0].state.mean, agents[1].state.mean, rtol=1e-4)
 
 
 @pytest.mark.parametrize("kind", [RBLSPI, OnlineLSPI])

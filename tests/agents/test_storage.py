@@ -17,12 +17,12 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
-from tests.domains import DOMAINS, Domain
 
 from rblspi import RBLSPI, Agent, FunctionBasis, OnlineLSPI, RBFGrid
 from rblspi.agents import FittedPolicy, storage
 from rblspi.agents.archive import FileError
 from rblspi.statistics import empty
+from tests.domains import DOMAINS, Domain
 
 ALGORITHMS: dict[str, type[Agent]] = {"RBLSPI": RBLSPI, "OnlineLSPI": OnlineLSPI}
 KINDS = (*ALGORITHMS, "FittedPolicy")

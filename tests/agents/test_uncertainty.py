@@ -99,7 +99,7 @@ def test_on_the_chain_the_truth_is_exact(chain: RBLSPI) -> None:
 def test_monte_carlo_agrees_with_the_exact_values() -> None:
     agent = RBLSPI("rblspi/ChainWalk-v0", OneHot(), discount=0.9, seed=0)
     best = np.arange(20) >= 10  # the nearer end
-    agent.state.belief.mean[:] = np.concatenate([~best, best])
+    agent.state.mean[:] = np.concatenate([~best, best])
     exact = calibration.calibrate(agent).truth.reshape(20, 2)
     copies, observations = calibration._visited(agent, 5, seed=0)
     returns = calibration._rollouts(agent, copies, 100, seed=0, longest=200)

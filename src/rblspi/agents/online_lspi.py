@@ -112,7 +112,7 @@ def _absorb(agent: State) -> None:
 
 @jit
 def _solve(agent: State) -> None:
-    """theta = A^-1 b; a singular A leaves the weights as they are, and is counted."""
+    """Theta = A^-1 b; a singular A leaves the weights as they are, and is counted."""
     actions, n, _ = agent.cross.shape
     k = actions * n
     right = np.empty(k)

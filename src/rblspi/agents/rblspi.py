@@ -39,7 +39,7 @@ from rblspi.interaction import AgentFunctions
 from rblspi.linear_algebra import dot
 from rblspi.policies import greedy
 from rblspi.posterior import Posterior
-from rblspi.recent import is_full, remember
+from rblspi.recent import Recent, is_full, new_recent, remember
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -57,7 +57,8 @@ FADE = 1000.0
 class State(NamedTuple):
     """What the algorithm carries from step to step."""
 
-    belief: Belief
+    recent: Recent  # transitions that the belief does not hold yet
+    mean: Vector  # m                                      (k,)
     sampled: Vector  # theta, the sampled weights          (k,)
     direction: Vector  # beta^-1/2 z, kept between samples (k,)
     clock: NDArray[np.int64]  # transitions; improvements  (2,)
@@ -67,6 +68,7 @@ class State(NamedTuple):
     automatic: bool
     update_every: int  # K; 0: the end of the episode
     sample_every: int
+    belief: Belief
 
 
 @jit
@@ -87,20 +89,20 @@ def observe(
     rng: Any,
 ) -> None:
     """Take in a transition; every K of them, improve the policy and sample a value function."""
-    belief = agent.belief
-    next_action = -1 if terminated else greedy(belief.mean, y)
-    remember(belief.recent, x, action, reward, y, next_action)  # lines 6-8
+    next_action = -1 if terminated else greedy(agent.mean, y)
+    remember(agent.recent, x, action, reward, y, next_action)  # lines 6-8
     agent.clock[0] += 1
     if agent.automatic:
         _note_surprise(agent, x, action, reward, y, next_action)
     sample = is_due(agent.sample_every, agent.clock[0], ended)
     update = sample or is_due(agent.update_every, agent.clock[0], ended)  # line 9
-    if update or is_full(belief.recent):
-        absorb(belief, agent.discount)
+    # Naming the belief costs a reference count for each of its arrays: not at every step.
+    if update or is_full(agent.recent):
+        absorb(agent.belief, agent.recent, agent.discount)
     if sample:
         draw_direction(agent.direction, _spread(agent), rng)
     if update:
-        improve(belief, agent.direction, agent.sampled)  # lines 10-12
+        improve(agent.belief, agent.direction, agent.mean, agent.sampled)  # lines 10-12
         agent.clock[1] += 1
 
 
@@ -113,7 +115,7 @@ def _note_surprise(
     The average fades over `FADE` transitions: what a bad policy met should not count for ever.
     Before the first improvement the weights are random and nothing is expected: delta = r.
     """
-    n, mean, delta = len(x), agent.belief.mean, reward
+    n, mean, delta = len(x), agent.mean, reward
     if agent.clock[1] > 0:
         delta -= dot(mean[action * n : (action + 1) * n], x)
         if next_action >= 0:
@@ -131,23 +133,46 @@ def _spread(agent: State) -> float:
     return agent.spread
 
 
+def _new_state(
+    actions: int,
+    features: int,
+    capacity: int,
+    ridge: float,
+    precisions: tuple[float, float],
+    discount: float,
+    automatic: bool,
+    update_every: int,
+    sample_every: int,
+) -> State:
+    k = actions * features
+    alpha, beta = precisions
+    return State(
+        recent=new_recent(capacity, features),
+        mean=np.zeros(k),
+        sampled=np.zeros(k),
+        direction=np.zeros(k),
+        clock=np.zeros(2, np.int64),
+        surprise=np.zeros(2),
+        discount=discount,
+        spread=beta**-0.5,
+        automatic=automatic,
+        update_every=update_every,
+        sample_every=sample_every,
+        belief=new_belief(
+            actions,
+            features,
+            ridge,
+            alpha / beta,
+            capacity,
+            exchange=exchange_is_cheaper(capacity, k),
+        ),
+    )
+
+
 FUNCTIONS = AgentFunctions(
     act,
     observe,
-    numba.typeof(
-        State(
-            new_belief(1, 1, 1.0, 1.0, 1, False),
-            np.zeros(1),
-            np.zeros(1),
-            np.zeros(2, np.int64),
-            np.zeros(2),
-            0.0,
-            0.0,
-            False,
-            0,
-            0,
-        )
-    ),
+    numba.typeof(_new_state(1, 1, 1, 1.0, (1.0, 1.0), 0.0, False, 0, 0)),
 )
 
 
@@ -233,31 +258,20 @@ class RBLSPI(Agent):
         super().__init__(env, basis, discount=discount, seed=seed)
 
     def _initial_state(self) -> State:
-        k = self.actions * self.features.size
-        weights = self.rng.standard_normal(k)  # line 1: m ~ N(0, I), theta = m
-        period = min(p for p in (self.update_every, self.sample_every, BLOCK) if p > 0)
-        alpha, beta = self._initial_precisions()
-        belief = new_belief(
+        state = _new_state(
             self.actions,
             self.features.size,
+            min(p for p in (self.update_every, self.sample_every, BLOCK) if p > 0),
             self.ridge,
-            alpha / beta,
-            capacity=period,
-            exchange=exchange_is_cheaper(period, k),
-        )
-        belief.mean[:] = weights
-        return State(
-            belief,
-            weights.copy(),
-            np.zeros(k),
-            np.zeros(2, np.int64),
-            np.zeros(2),
+            self._initial_precisions(),
             self.discount,
-            beta**-0.5,
             self.noise_precision is None,
             self.update_every,
             self.sample_every,
         )
+        state.mean[:] = self.rng.standard_normal(len(state.mean))  # line 1: m ~ N(0, I)
+        state.sampled[:] = state.mean
+        return state
 
     @property
     def posterior(self) -> Posterior:
@@ -273,7 +287,7 @@ class RBLSPI(Agent):
         return self.prior_precision, self.noise_precision
 
     def _mean_weights(self) -> Vector:
-        return self.state.belief.mean
+        return self.state.mean
 
     def _exploring_actions(self, x: Matrix) -> NDArray[np.int64]:
         return np.argmax(x @ self.state.sampled.reshape(self.actions, -1).T, axis=1)
@@ -283,7 +297,7 @@ class RBLSPI(Agent):
 
     def diagnostics(self) -> dict[str, float]:
         """How far the sampled weights are from their mean, relative to the mean."""
-        mean = self.state.belief.mean
+        mean = self.state.mean
         distance = np.linalg.norm(self.state.sampled - mean)
         return {"spread": float(distance / max(float(np.linalg.norm(mean)), 1e-300))}
 

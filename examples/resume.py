@@ -1,0 +1,30 @@
+"""Stop, keep the agent in a file, and go on later: the same bits as never having stopped."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from rblspi import RBLSPI, RBFGrid
+
+
+def new_agent() -> RBLSPI:
+    return RBLSPI("rblspi/MountainCar-v0", RBFGrid(8), seed=0)
+
+
+def main() -> None:
+    whole = new_agent().learn(20_000)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "car.npz"
+        new_agent().learn(10_000).save(path)
+        resumed = RBLSPI.load(path)
+        print(f"{path.name}: {path.stat().st_size:,} bytes, {resumed.num_timesteps:,} steps")
+    resumed.learn(10_000, reset_num_timesteps=False)
+    same = np.array_equal(whole.posterior.mean, resumed.posterior.mean)
+    print(f"{resumed.num_timesteps:,} steps; equal to a run without a break: {same}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,29 @@
+"""How sure is the agent, where? Numbers for one state, and a map of all."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from rblspi import RBLSPI, RBFGrid
+from rblspi.report import ink, maps
+
+
+def main(folder: Path) -> None:
+    agent = RBLSPI("rblspi/PuddleWorld-v0", RBFGrid(8), seed=0)
+    agent.learn(episodes=100)
+    for where, observation in (("near the goal", [0.9, 0.9]), ("in a puddle", [0.3, 0.75])):
+        values = agent.action_values(observation)
+        print(where)
+        for a, likely in enumerate(agent.probability_best(observation)):
+            print(
+                f"  action {a}: {values.mean[a]:7.2f} ± {values.std[a]:.2f}, "
+                f"the best with probability {likely:.2f}"
+            )
+    with ink.style():
+        picture, _ = ink.save(maps.draw(maps.compute(agent)), folder / "puddle_world")
+    print(picture)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1] if len(sys.argv) > 1 else "."))

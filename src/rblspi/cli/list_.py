@@ -1,0 +1,73 @@
+"""``rblspi list``: what there is to choose from."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import typer
+
+from rblspi.cli import words
+
+KINDS = ("environments", "bases", "algorithms")
+
+
+def list_(
+    what: Annotated[
+        str | None,
+        typer.Argument(metavar="WHAT", help="environments, bases or algorithms; all if left out."),
+    ] = None,
+) -> None:
+    """List environments, bases and algorithms, with their settings and defaults."""
+    if what is not None and what not in KINDS:
+        raise ValueError(f"there is no list of {what!r}: {words.nearest(what, KINDS)}")
+    from rich.console import Console
+
+    console = Console()
+    if what in (None, "environments"):
+        _environments(console)
+    if what in (None, "bases"):
+        _bases(console)
+    if what in (None, "algorithms"):
+        _algorithms(console)
+
+
+def _environments(console: Any) -> None:
+    import gymnasium as gym
+    from rich.columns import Columns
+
+    ours = sorted(name for name in gym.registry if name.startswith("rblspi/"))
+    others = sorted(
+        name for name in gym.registry if name not in ours and not name.startswith("GymV")
+    )
+    console.rule("environments of the paper, compiled", align="left")
+    console.print(Columns(ours, padding=(0, 3)))
+    console.rule("installed environments; those with discrete actions can be learnt", align="left")
+    console.print(Columns(others, padding=(0, 3)))
+    console.print("any other: module:EnvId imports the module that registers it", style="dim")
+
+
+def _bases(console: Any) -> None:
+    from rblspi.features import BASES
+
+    for name, basis in BASES.items():
+        fields = {field.name: field.default for field in dataclasses.fields(basis)}
+        _table(console, f'--basis "{name}(...)"', basis.__doc__, fields)
+
+
+def _algorithms(console: Any) -> None:
+    from rblspi.agents import ALGORITHMS
+
+    for name, kind in ALGORITHMS.items():
+        _table(console, f"--algo {name}", kind.__doc__, words.defaults(kind))
+
+
+def _table(console: Any, title: str, doc: str | None, settings: Mapping[str, Any]) -> None:
+    from rich.text import Text
+
+    console.rule(title, align="left")
+    console.print(Text((doc or "").strip().splitlines()[0]))
+    for name, default in settings.items():
+        shown = "chosen for you" if default is None else repr(default)
+        console.print(Text.assemble("  ", (f"{name:18}", "bold"), shown))

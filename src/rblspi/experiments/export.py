@@ -1,0 +1,145 @@
+"""Results as tables for other programs: CSV, or Parquet where pyarrow is installed.
+
+Tables are written curve by curve, so that they need not fit into memory, and appear under their
+name only once they are whole.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rblspi.experiments.definitions import canonical, unique
+from rblspi.experiments.results import CurveResult, FigureResult
+from rblspi.experiments.summary import block_means
+
+COLUMNS = (
+    "environment",
+    "algorithm",
+    "basis",
+    "settings",
+    "seed",
+    "episode",
+    "length",
+    "return",
+)
+Write = Callable[[dict[str, Sequence[Any]]], None]
+
+
+class ExportError(ValueError):
+    """A table that cannot be written as asked."""
+
+
+def export(figures: Iterable[FigureResult], path: Path, block: int | None = None) -> int:
+    """Write all online runs of some figures; returns the number of rows.
+
+    Parameters
+    ----------
+    figures : iterable of FigureResult
+    path : Path
+        Ends in .csv, .csv.gz or .parquet.
+    block : int, optional
+        A row for so many episodes, with their means; one for every episode unless given.
+    """
+    results = list(figures)
+    curves = unique(curve for result in results for curve in result.figure.curves)
+    rows = 0
+    with _writer(path) as write:
+        for curve in curves:
+            found = next(r[curve] for r in results if curve.digest in r.curves)
+            if curve.episodes and found.runs:
+                table = _table(found, block)
+                rows += len(table["seed"])
+                write(table)
+    return rows
+
+
+def _table(result: CurveResult, block: int | None) -> dict[str, Sequence[Any]]:
+    curve = result.curve
+    size = 1 if block is None else min(block, curve.episodes)
+    values = {name: block_means(result.arrays[name], size) for name in ("length", "return")}
+    runs, points = values["length"].shape
+    same = {
+        "environment": curve.environment,
+        "algorithm": curve.algorithm,
+        "basis": canonical(dict(curve.basis)),
+        "settings": canonical(dict(curve.settings)),
+    }
+    return {
+        **{name: [value] * (runs * points) for name, value in same.items()},
+        "seed": np.repeat(result.seeds, points).tolist(),
+        "episode": np.tile(size * np.arange(1, points + 1), runs).tolist(),
+        **{name: array.ravel().tolist() for name, array in values.items()},
+    }
+
+
+@contextmanager
+def _writer(path: Path) -> Iterator[Write]:
+    name = path.name.lower()
+    temporary = path.with_name(f".{path.name}.part")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if name.endswith((".csv", ".csv.gz")):
+        opened = _csv(temporary, compressed=name.endswith(".gz"))
+    elif name.endswith(".parquet"):
+        opened = _parquet(temporary)
+    else:
+        raise ExportError(f"{path}: the name must end in .csv, .csv.gz or .parquet")
+    try:
+        with opened as write:
+            yield write
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def _csv(path: Path, compressed: bool) -> Iterator[Write]:
+    # Equal tables give equal files: no time stamp.
+    with path.open("wb") as raw:
+        packed = gzip.GzipFile("", "wb", fileobj=raw, mtime=0) if compressed else raw
+        with io.TextIOWrapper(packed, encoding="utf-8", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(COLUMNS)
+
+            def write(table: dict[str, Sequence[Any]]) -> None:
+                columns = [_short(table[name]) for name in COLUMNS]
+                writer.writerows(zip(*columns, strict=True))
+
+            yield write
+
+
+def _short(column: Sequence[Any]) -> Sequence[Any]:
+    """Numbers with as many digits as say anything of a mean; whole ones without a point."""
+    return [f"{value:.8g}" if isinstance(value, float) else value for value in column]
+
+
+@contextmanager
+def _parquet(path: Path) -> Iterator[Write]:
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError as error:
+        raise ExportError("Parquet needs pyarrow: pip install 'rblspi[data]'") from error
+    text = pyarrow.dictionary(pyarrow.int32(), pyarrow.string())
+    kinds = dict.fromkeys(COLUMNS[:4], text) | {
+        "seed": pyarrow.int64(),
+        "episode": pyarrow.int64(),
+        "length": pyarrow.float64(),
+        "return": pyarrow.float64(),
+    }
+    schema = pyarrow.schema(list(kinds.items()))
+    with parquet.ParquetWriter(path, schema, compression="zstd") as file:
+
+        def write(table: dict[str, Sequence[Any]]) -> None:
+            arrays = [pyarrow.array(table[name], kinds[name]) for name in COLUMNS]
+            file.write_table(pyarrow.Table.from_arrays(arrays, schema=schema))
+
+        yield write

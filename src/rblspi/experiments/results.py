@@ -1,0 +1,121 @@
+"""What the store knows of a figure: the numbers of every curve, and where they come from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rblspi.experiments.code_version import code_version
+from rblspi.experiments.definitions import Curve, Figure
+from rblspi.experiments.store import Record, Store, StoreError
+from rblspi.experiments.summary import Summary, summarise
+
+
+@dataclass(frozen=True)
+class CurveResult:
+    """The runs of one curve.
+
+    Attributes
+    ----------
+    curve : Curve
+    records : tuple of Record
+        In the order of seeds.
+    arrays : dict of ndarray
+        Of online runs: ``length`` and ``return``, shape (R, E).
+    tables : tuple of ndarray
+        Of offline runs: action values, each of shape (iterations, states, actions).
+    present_code : bool
+        Whether the code as it now is made them.
+    """
+
+    curve: Curve
+    records: tuple[Record, ...]
+    arrays: dict[str, NDArray[Any]]
+    tables: tuple[NDArray[np.float64], ...]
+    present_code: bool
+
+    @property
+    def runs(self) -> int:
+        """How many runs there are."""
+        return len(self.records)
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """Their seeds, in order."""
+        return tuple(record.seed for record in self.records)
+
+    @property
+    def seconds(self) -> float:
+        """Time spent on all runs together."""
+        return sum(record.seconds for record in self.records)
+
+    @property
+    def steps(self) -> int:
+        """Transitions of all runs together."""
+        return sum(record.steps for record in self.records)
+
+
+class FigureResult:
+    """A figure with the runs that there are of its curves."""
+
+    def __init__(self, figure: Figure, curves: Sequence[CurveResult]) -> None:
+        self.figure = figure
+        self.curves = {result.curve.digest: result for result in curves}
+
+    def __getitem__(self, curve: Curve) -> CurveResult:
+        return self.curves[curve.digest]
+
+    @cached_property
+    def summaries(self) -> dict[str, Summary]:
+        """Learning curves by digest, of those curves that have runs."""
+        return {
+            digest: summarise(result.arrays[self.figure.measure], self.figure.block)
+            for digest, result in self.curves.items()
+            if result.runs and result.curve.episodes
+        }
+
+    @property
+    def complete(self) -> bool:
+        """Whether every curve has a run at least."""
+        return all(result.runs for result in self.curves.values())
+
+
+def read(
+    store: Store, figure: Figure, most: int | None = None, any_code: bool = False
+) -> FigureResult:
+    """All runs of a figure, or those with the first seeds.
+
+    Runs of different versions of the code are not mixed in one curve unless ``any_code`` says
+    so: those of the present code count, and where there are none, the newest others.
+    """
+    curves = [_curve(store, curve, most, any_code) for curve in figure.curves]
+    return FigureResult(figure, curves)
+
+
+def _curve(store: Store, curve: Curve, most: int | None, any_code: bool) -> CurveResult:
+    present = code_version(curve)
+    codes = sorted(store.codes(curve), key=lambda code: code == present)  # the present one last
+    by_seed = {
+        record.seed: record
+        for code in (codes if any_code else codes[-1:])
+        for record in store.records(curve, code)
+        if most is None or record.seed < most
+    }
+    records = tuple(by_seed[seed] for seed in sorted(by_seed))
+    arrays: dict[str, NDArray[Any]] = {}
+    tables: tuple[NDArray[np.float64], ...] = ()
+    if curve.episodes:
+        for name in ("length", "return"):
+            rows = [store.array(record, name) for record in records]
+            if any(row.shape != (curve.episodes,) for row in rows):
+                raise StoreError(f"{store.path}: {curve.name} does not have its episodes")
+            arrays[name] = np.stack(rows) if rows else np.empty((0, curve.episodes))
+    else:
+        tables = tuple(store.array(record, "action_values") for record in records)
+    present_code = all(record.code == present for record in records)
+    return CurveResult(curve, records, arrays, tables, present_code)

@@ -1,0 +1,145 @@
+"""Policy iteration on the chain walk, iteration by iteration: BLSPI above LSPI.
+
+For every iteration two stripes show the improved policy, ours above the exact one, and two lines
+show the values of the policy under evaluation: the approximation and the exact ones.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from matplotlib.colors import ListedColormap
+from matplotlib.figure import Figure as Canvas
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from numpy.typing import NDArray
+
+from rblspi.environments.find import make
+from rblspi.experiments.claims import chain_differences
+from rblspi.experiments.results import CurveResult, FigureResult
+from rblspi.report.ink import BLACK, BLUE, GREY, SKY
+
+Array = NDArray[np.float64]
+YELLOW = "#F5C84B"
+
+
+class Step(NamedTuple):
+    """One iteration; every array has shape (states,)."""
+
+    evaluated: NDArray[np.int64]  # the policy under evaluation
+    approximate: Array  # max_a of its estimated action values
+    exact: Array  # max_a of its exact action values
+    improved: NDArray[np.int64]  # greedy in the estimate
+    exactly_improved: NDArray[np.int64]  # greedy in the exact values
+
+
+def steps(result: CurveResult, run: int = 0) -> list[Step]:
+    """The iterations of one run, beside exact policy evaluation."""
+    chain: Any = make(result.curve.environment).unwrapped
+    discount = float(result.curve.settings["discount"])
+    values = result.tables[run]
+    policy = np.zeros(values.shape[1], np.int64)
+    found = []
+    for estimate in values:
+        exact = chain.exact_action_values(policy, discount)
+        improved = estimate.argmax(axis=1)
+        found.append(
+            Step(policy, estimate.max(axis=1), exact.max(axis=1), improved, exact.argmax(axis=1))
+        )
+        policy = improved
+    return found
+
+
+def typical_run(result: FigureResult) -> int:
+    """The sample set in which the two algorithms differ as much as they do in the middle one."""
+    tables = [result[curve].tables for panel in result.figure.panels for curve in panel.curves]
+    differences = [chain_differences(*pair)[0].max() for pair in zip(*tables, strict=False)]
+    if not differences:
+        return 0
+    return int(np.argsort(differences, kind="stable")[(len(differences) - 1) // 2])
+
+
+def draw(result: FigureResult) -> Canvas:
+    """Draw both algorithms on one set of samples, the typical one."""
+    curves = [result[curve] for panel in result.figure.panels for curve in panel.curves]
+    run = typical_run(result)
+    histories = [steps(curve, run) if curve.runs else [] for curve in curves]
+    columns = max([len(history) for history in histories] + [1])
+    canvas = Canvas(figsize=(2.15 * columns + 0.6, 6.6), layout="constrained")
+    root: Any = canvas
+    body, foot = root.subfigures(2, 1, height_ratios=[6.1, 0.4])
+    parts = body.subfigures(len(curves), 1, hspace=0.04)
+    top = max([float(step.exact.max()) for history in histories for step in history] + [1.0])
+    for part, curve, history in zip(np.atleast_1d(parts), curves, histories, strict=True):
+        part.suptitle(curve.curve.label, fontsize=11, fontweight="bold")
+        _draw_history(part, history, columns, (-0.35 * top, 1.45 * top))
+    foot.legend(
+        handles=[
+            Line2D([], [], color=BLUE, linewidth=1.6, label="estimated value"),
+            Line2D([], [], color=BLACK, linestyle=":", linewidth=1.6, label="exact value"),
+            Patch(color=SKY, label="left"),
+            Patch(color=YELLOW, label="right"),
+        ],
+        loc="center",
+        ncols=4,
+        fontsize=9,
+    )
+    return canvas
+
+
+def _draw_history(
+    part: Any, history: list[Step], columns: int, limits: tuple[float, float]
+) -> None:
+    axes = part.subplots(2, columns, height_ratios=[1, 3.2], sharex=True, squeeze=False)
+    for i, (stripe, values) in enumerate(axes.T):
+        if i >= len(history):
+            for ax in (stripe, values):
+                ax.set_axis_off()
+            values.text(0.5, 0.5, "converged", transform=values.transAxes, ha="center", color=GREY)
+            continue
+        stripe.set_title(f"iteration {i + 1}")
+        _draw_policies(stripe, history[i], i == 0)
+        _draw_values(values, history[i], limits)
+        values.tick_params(labelsize=8, labelleft=i == 0)
+        if i == 0:
+            values.set_ylabel("value")
+
+
+def _draw_policies(ax: Any, step: Step, labelled: bool) -> None:
+    states = len(step.improved)
+    ax.pcolormesh(
+        np.arange(states + 1) + 0.5,
+        [0.0, 1.0, 2.0],
+        np.stack([step.exactly_improved, step.improved]),
+        cmap=ListedColormap([SKY, YELLOW]),
+        vmin=0,
+        vmax=1,
+        edgecolors="white",
+        linewidth=0.4,
+    )
+    ax.set_yticks([0.5, 1.5], ["exact", "estimated"] if labelled else ["", ""])
+    ax.tick_params(length=0, labelsize=8, labelbottom=False)
+    ax.grid(False)
+    for spine in ax.spines.values():
+        spine.set_visible(False)
+
+
+def _draw_values(ax: Any, step: Step, limits: tuple[float, float]) -> None:
+    states = np.arange(1, len(step.improved) + 1)
+    ax.plot(states, step.approximate, color=BLUE, linewidth=1.6)
+    ax.plot(states, step.exact, color=BLACK, linestyle=":", linewidth=1.6)
+    ax.set_ylim(*limits)
+    ax.set_xticks([1, *range(5, len(states) + 1, 5)])
+    ax.set_xlabel("state")
+    low, high = step.approximate.min(), step.approximate.max()
+    for value, outside, height in ((high, high > limits[1], 0.9), (low, low < limits[0], 0.03)):
+        if outside:  # say how far a line goes that leaves the picture
+            ax.text(
+                *(0.5, height, f"to {value:.0f}".replace("-", "−")),
+                transform=ax.transAxes,
+                ha="center",
+                fontsize=8,
+                color=BLUE,
+                bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.0},
+            )

@@ -1,0 +1,290 @@
+"""The command line as a person uses it: what works, and one sentence for what does not."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rblspi import Agent
+from rblspi.cli import config, main, words
+
+CAR = "rblspi/MountainCar-v0"
+COMMAND = [sys.executable, "-c", "from rblspi.cli import main; main()"]
+
+
+def run(*arguments: str | Path) -> int:
+    """Exit code of a command."""
+    with pytest.raises(SystemExit) as caught:
+        main([str(argument) for argument in arguments])
+    return int(caught.value.code or 0)
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("trained")
+    code = run("train", CAR, "--basis", "rbf:3", "--timesteps", 1500, "--seed", 3, "--save", folder)
+    assert code == 0
+    return folder
+
+
+# What works -----------------------------------------------------------------------------------
+
+
+def test_help_is_quick_and_complete() -> None:
+    code = "import sys, rblspi.cli as c\ntry: c.main(['--help'])\nfinally: print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    for command in ("train", "evaluate", "watch", "show", "list", "collect", "fit", "reproduce"):
+        assert command in done.stdout
+    modules = set(done.stdout.splitlines()[-1].split())
+    assert "rblspi.cli.train" in modules
+    assert not modules & {"numba", "matplotlib", "scipy", "rblspi.agents", "rblspi.agents.base"}
+
+
+def test_a_run_can_be_repeated_from_its_settings(trained: Path, tmp_path: Path) -> None:
+    settings = tomllib.loads((trained / "settings.toml").read_text())
+    assert settings["env"] == CAR
+    assert settings["seed"] == 3
+    assert settings["set"]["update_every"] == 20
+    assert "numpy" in settings["versions"]
+    assert run("train", "--config", trained / "settings.toml", "--save", tmp_path, "--quiet") == 0
+    assert (tmp_path / "agent.npz").read_bytes() == (trained / "agent.npz").read_bytes()
+
+
+def test_the_command_line_goes_before_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "run.toml"
+    file.write_text(
+        f'env = "{CAR}"\nbasis = "rbf:2"\ntimesteps = 100\n[set]\ndiscount = 0.5\nupdate_every = 7'
+    )
+    arguments = ("--episodes", "1", "--set", "discount=0.9", "--save", tmp_path / "run")
+    assert run("train", "--config", file, *arguments) == 0
+    agent = Agent.load(tmp_path / "run" / "agent.npz")
+    assert (agent.discount, agent.get_parameters()["update_every"]) == (0.9, 7)
+    assert len(agent.episodes) == 1
+
+
+def test_going_on_gives_the_same_bits(trained: Path, tmp_path: Path) -> None:
+    whole = Agent.load(trained / "agent.npz").learn(200, reset_num_timesteps=False)
+    assert run("train", "--resume", trained, "--timesteps", 200, "--save", tmp_path) == 0
+    resumed = Agent.load(tmp_path / "agent.npz")
+    np.testing.assert_array_equal(whole.posterior.mean, resumed.posterior.mean)
+    assert resumed.num_timesteps == 1700
+
+
+def test_settings_and_arguments_reach_where_they_belong(tmp_path: Path) -> None:
+    code = run(
+        *("train", CAR, "--algo", "online-lspi", "--basis", "Fourier(order=2)", "--episodes", "2"),
+        *("--set", "policy=off", "--set", "update-every=episode", "--env-set", "gravity=0.002"),
+        *("--save", tmp_path, "--tensorboard", "--seed", "1"),
+    )
+    assert code == 0
+    agent = Agent.load(tmp_path / "agent.npz")
+    assert agent.get_parameters()["policy"] == "off"
+    assert agent.get_parameters()["update_every"] == "episode"
+    assert agent.env.unwrapped.dynamics.parameters[1] == 0.002
+    assert agent.features.size == 9
+    assert list((tmp_path / "tensorboard").iterdir())
+    assert len((tmp_path / "monitor.csv").read_text().splitlines()) == 4
+
+
+def test_evaluate(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("evaluate", trained, "--episodes", 3, "--json") == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["episodes"] == 3
+    assert result["length"]["low"] <= result["length"]["mean"] <= result["length"]["high"]
+    assert run("evaluate", trained / "agent.npz", "--episodes", 2, "--explore") == 0
+    assert "return" in capsys.readouterr().out
+
+
+def test_watch_writes_films(trained: Path, tmp_path: Path) -> None:
+    from PIL import Image
+
+    assert run("watch", trained, "-o", tmp_path / "film.gif", "--steps", 12) == 0
+    with Image.open(tmp_path / "film.gif") as film:
+        assert film.size == (600, 400)
+        assert film.n_frames > 1
+    pytest.importorskip("imageio_ffmpeg")
+    assert run("watch", trained, "-o", tmp_path / "film.mp4", "--steps", 12, "--fps", 10) == 0
+    assert b"ftyp" in (tmp_path / "film.mp4").read_bytes()[:12]
+
+
+def test_show_writes_maps(
+    trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("show", trained, "--out", tmp_path, "--resolution", 25, "--calibration") == 0
+    printed = capsys.readouterr().out
+    assert "prior_precision" in printed
+    assert "true action values lie in their 95% interval" in printed
+    assert {"maps.png", "calibration.png"} <= {path.name for path in tmp_path.iterdir()}
+
+
+def test_list_names_everything(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("list") == 0
+    printed = capsys.readouterr().out
+    for name in (CAR, "CartPole-v1", "RBFGrid", "TileCoding", "online-lspi", "epsilon_decay"):
+        assert name in printed
+    assert run("list", "bases") == 0
+    assert "CartPole" not in capsys.readouterr().out
+
+
+def test_a_module_is_imported_for_its_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "my_module_of_cars.py").write_text(
+        "import gymnasium, rblspi\n"
+        "from rblspi.environments.mountain_car import MountainCar\n"
+        "gymnasium.register('MyCar-v0', MountainCar, max_episode_steps=9)\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend("")
+    arguments = ("--basis", "rbf:2", "--episodes", "2", "--save", tmp_path / "run")
+    assert run("train", "my_module_of_cars:MyCar-v0", *arguments) == 0
+    assert Agent.load(tmp_path / "run" / "agent.npz").episodes[0, 0] == 9
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals")
+def test_interrupting_keeps_what_was_learnt(tmp_path: Path) -> None:
+    arguments = ["train", CAR, "--basis", "rbf:2", "--timesteps", "1000000000", "--save"]
+    process = subprocess.Popen([*COMMAND, *arguments, str(tmp_path)], stderr=subprocess.PIPE)
+    monitor = tmp_path / "monitor.csv"
+    deadline = time.monotonic() + 120
+    while not (monitor.exists() and monitor.stat().st_size > 100):
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    assert process.returncode == 0
+    agent = Agent.load(tmp_path / "agent.npz")
+    assert agent.num_timesteps > 100
+    assert len(monitor.read_text().splitlines()) == 2 + len(agent.episodes)
+
+
+# What does not --------------------------------------------------------------------------------
+
+MISTAKES = [
+    ("", "Name a command"),
+    ("trian", "No such command 'trian'"),
+    ("train", "name an environment"),
+    ("train CartPole-v9", "CartPole-v9"),
+    ("train rblspi/MountainCat-v0", "did you mean rblspi/MountainCar-v0"),
+    ("train nosuchmodule:Car-v0", "there is no module 'nosuchmodule'"),
+    ("train json:", "names no environment"),
+    ("train Pendulum-v1 --basis rbf:3", "is not discrete"),
+    (f"train {CAR} --basis rfb:3", "no basis is called 'rfb': did you mean rbf?"),
+    (f"train {CAR} --basis rbf(cell=3)", "unexpected keyword argument 'cell'; its arguments are"),
+    (f"train {CAR} --basis rbf(__import__('os'))", "is not written as"),
+    (f"train {CAR} --basis rbf:0", "cells=0 must be whole numbers, 1 or more"),
+    (f"train {CAR} --basis onehot", "OneHot needs a Discrete"),
+    ("train CartPole-v1 --basis rbf:3", "have no bounds: give"),
+    (f"train {CAR} --algo dqn", "no algorithm is called 'dqn': choose from rblspi, online-lspi"),
+    (f"train {CAR} --basis rbf:3 --set alpha", "'alpha' is not of the form name=value"),
+    (f"train {CAR} --basis rbf:3 --set noise_precison=1", "did you mean noise_precision"),
+    (f"train {CAR} --basis rbf:3 --set noise_precision=1", "give both, or neither"),
+    (f"train {CAR} --basis rbf:3 --set ridge=-1", "ridge=-1 must be a positive number"),
+    (f"train {CAR} --basis rbf:3 --set update_every=often", "must be a number of transitions"),
+    (f"train {CAR} --basis rbf:3 --set discount=high", "discount='high' must be a number"),
+    (f"train {CAR} --basis rbf:3 --set seed=3", "it has its own place"),
+    (f"train {CAR} --basis rbf:3 --env-set gravty=3", "unexpected keyword argument 'gravty'"),
+    (f"train {CAR} --basis rbf:3 --timesteps 0", "Invalid value for '--timesteps'"),
+    (f"train {CAR} --basis rbf:3 --timesteps many", "Invalid value for '--timesteps'"),
+    (f"train {CAR} --basis rbf:3 --seed -1", "Invalid value for '--seed'"),
+    (f"train {CAR} --basis rbf:3 --sed 1", "No such option: --sed"),
+    (f"train {CAR} --basis rbf:3 --tensorboard", "add --save DIR"),
+    (f"train {CAR} --basis rbf:3 --save FILE", "is a file: name a folder"),
+    (f"train {CAR} --config nosuch.toml", "there is no file nosuch.toml"),
+    (f"train {CAR} --resume TRAINED --basis rbf:3", "keeps the agent's own settings"),
+    ("train --resume nosuch", "there is no agent nosuch"),
+    ("evaluate", "Missing argument"),
+    ("evaluate nosuch", "there is no agent nosuch: train one with rblspi train"),
+    ("evaluate FILE", "is not an agent saved by rblspi"),
+    ("evaluate TRAINED --episodes 0", "Invalid value for '--episodes'"),
+    ("evaluate TRAINED --env rblspi/PuddleWorld-v0", "cannot be loaded"),
+    ("evaluate TRAINED --env CartPole-v1", "cannot be loaded"),
+    ("watch TRAINED -o film.avi", "must end in .gif or .mp4"),
+    ("show TRAINED --at 1,x", "must be numbers with commas between them"),
+    ("show TRAINED --at 1", "must have 2 numbers"),
+    ("show TRAINED --resolution 1", "Invalid value for '--resolution'"),
+    ("list enviroments", "did you mean environments"),
+]
+
+
+@pytest.mark.parametrize(("line", "message"), MISTAKES, ids=[line for line, _ in MISTAKES])
+def test_a_mistake_gets_one_sentence(
+    line: str, message: str, trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("not an agent")
+    words = line.replace("TRAINED", str(trained)).replace("FILE", str(tmp_path / "file")).split()
+    assert run(*words) == 2
+    errors = capsys.readouterr().err.strip().splitlines()
+    assert message in errors[-1]
+    assert errors[-1].startswith("rblspi: ")
+    assert len(errors) == 1
+    assert "Traceback" not in errors[-1]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("env = ", "is not TOML"),
+        ("\xff", "is not TOML"),
+        ("episode = 3", "unknown name 'episode': did you mean episodes"),
+        ("episodes = '3'", "episodes = '3' must be a whole number"),
+        ("episodes = true", "episodes = True must be a whole number"),
+        ("episodes = 0", "episodes = 0 must be at least 1"),
+        ("set = 3", "set = 3 must be a table"),
+        ("env = 'os:system'", "would import a module: give it on the command line"),
+        ("set.x = 1", "RBLSPI has no setting 'x'"),
+    ],
+)
+def test_a_mistake_in_a_file_gets_one_sentence(
+    text: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "run.toml"
+    file.write_bytes(text.encode("latin-1"))
+    assert run("train", *([] if "env" in text else [CAR]), "--config", file) == 2
+    (line,) = capsys.readouterr().err.strip().splitlines()
+    assert message in line
+
+
+def test_a_bug_of_ours_is_not_blamed_on_the_user(
+    trained: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(*_: object) -> None:
+        np.zeros(3).reshape(2)
+
+    monkeypatch.setattr(words, "load_agent", broken)
+    assert run("evaluate", trained) == 1
+    (line,) = capsys.readouterr().err.strip().splitlines()
+    assert "This should not happen: run it again with RBLSPI_DEBUG=1" in line
+    monkeypatch.setenv("RBLSPI_DEBUG", "1")
+    assert run("evaluate", trained) == 1
+    assert "Traceback" in capsys.readouterr().err
+
+
+# Words ----------------------------------------------------------------------------------------
+
+
+def test_values_are_literals_or_text() -> None:
+    read = {"3": 3, "1e-3": 1e-3, "true": True, "None": None, "episode": "episode"}
+    read |= {"(1, 2)": (1, 2), "[0.5]": [0.5], "'3'": "3", "__import__('os')": "__import__('os')"}
+    assert {text: words.value(text) for text in read} == read
+
+
+def test_settings_survive_writing_and_reading(tmp_path: Path) -> None:
+    settings = {
+        "env": 'quote " and \\ and ö',
+        "seed": 3,
+        "tensorboard": True,
+        "set": {"discount": 0.1, "tiny": 1e-300, "word": "episode", "list": [1, 2.5]},
+    }
+    config.write(tmp_path / "x.toml", settings | {"basis": None})
+    assert config.read(tmp_path / "x.toml") == settings

@@ -1,0 +1,106 @@
+"""Sweeps that are killed, on this machine and on a cluster, end with the same numbers."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from rblspi.experiments.runner import dask_cluster, missing, run_all
+from rblspi.experiments.store import Store
+from tests.experiments.small import CURVES
+from tests.experiments.test_runner import arrays_of, assert_same, one_thread
+
+RUNS = 60
+KILLS = 10
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    path = tmp_path_factory.mktemp("store") / "results.sqlite"
+    with Store(path) as store:
+        run_all(missing(store, CURVES, RUNS), store, one_thread, 1)
+    return arrays_of(path)
+
+
+def start(path):
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.experiments.sweep", path, str(RUNS)],
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def wait_until_gone(group):
+    """Workers see that their parent is no more, and leave."""
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        try:
+            os.killpg(group, 0)
+        except ProcessLookupError:
+            return
+        time.sleep(0.05)
+    raise AssertionError("workers outlived the killed process")
+
+
+@pytest.mark.slow
+def test_killed_ten_times_a_sweep_ends_with_the_numbers_of_an_undisturbed_one(
+    tmp_path, undisturbed
+):
+    path = tmp_path / "results.sqlite"
+    rng = random.Random(0)
+    stored = []
+    for _ in range(KILLS):
+        process = start(path)
+        process.stdout.readline()
+        if rng.random() < 0.7:
+            process.stdout.readline()  # the first run is there: now at any moment
+        time.sleep(rng.uniform(0.0, 0.3))
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        process.stdout.close()
+        wait_until_gone(process.pid)
+        with Store(path) as store:
+            stored.append(RUNS * len(CURVES) - len(missing(store, CURVES, RUNS)))
+    assert stored == sorted(stored)
+    assert 0 < stored[-1] < RUNS * len(CURVES)
+    process = start(path)
+    process.communicate(timeout=120)
+    assert process.returncode == 0
+    assert_same(arrays_of(path), undisturbed)
+    with Store(path) as store:
+        assert missing(store, CURVES, RUNS) == []
+    assert [name for name in os.listdir(tmp_path) if name != path.name] == []
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_cluster_that_loses_a_worker_half_way_gives_the_same_numbers(tmp_path, undisturbed):
+    distributed = pytest.importorskip("distributed")
+    path = tmp_path / "results.sqlite"
+    done = threading.Event()
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as cluster,
+        Store(path) as store,
+        dask_cluster(cluster.scheduler_address) as (executors, window),
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+        victim = next(iter(client.run(os.getpid).values()))
+        count = 0
+
+        def tell(run, outcome):
+            nonlocal count
+            count += 1
+            if count == RUNS * len(CURVES) // 2:
+                os.kill(victim, signal.SIGKILL)
+                done.set()
+
+        run_all(missing(store, CURVES, RUNS), store, executors, window, tell)
+    assert done.is_set()
+    assert_same(arrays_of(path), undisturbed)

@@ -1,0 +1,138 @@
+import sqlite3
+
+import numpy as np
+import pytest
+
+from rblspi.experiments.definitions import Run
+from rblspi.experiments.store import Store, StoreError
+from rblspi.experiments.tasks import Outcome
+from tests.experiments.small import CURVES
+
+
+def outcome(code="abc", value=1.0):
+    arrays = {"length": np.arange(5, dtype=np.int32), "return": np.full(5, value)}
+    return Outcome(arrays, 10, 0.5, ("careful",), code)
+
+
+@pytest.fixture
+def filled(tmp_path):
+    path = tmp_path / "results.sqlite"
+    with Store(path) as store:
+        for seed in range(40):
+            store.add(Run(CURVES[0], seed), outcome())
+    return path
+
+
+def test_what_is_stored_is_read_back_to_the_last_bit(tmp_path):
+    values = np.array([0.1, -0.0, 1e-310, np.pi])
+    table = np.arange(24.0).reshape(2, 3, 4)
+    with Store(tmp_path / "new" / "r.sqlite") as store:
+        store.add(
+            Run(CURVES[0], 3), Outcome({"return": values, "table": table}, 7, 1.5, ("a",), "c")
+        )
+    with Store(tmp_path / "new" / "r.sqlite") as store:
+        (record,) = store.records(CURVES[0], "c")
+        assert (record.seed, record.steps, record.seconds) == (3, 7, 1.5)
+        assert record.concerns == ("a",)
+        assert record.versions["numpy"] == np.__version__
+        assert store.array(record, "return").tobytes() == values.tobytes()
+        np.testing.assert_array_equal(store.array(record, "table"), table)
+
+
+def test_a_run_is_known_by_settings_seed_and_code(tmp_path):
+    with Store(tmp_path / "r.sqlite") as store:
+        store.add(Run(CURVES[0], 0), outcome("old"))
+        store.add(Run(CURVES[0], 1), outcome("old"))
+        store.add(Run(CURVES[0], 0), outcome("new"))
+        store.add(Run(CURVES[1], 0), outcome("new"))
+        assert store.seeds(CURVES[0], "old") == {0, 1}
+        assert store.seeds(CURVES[0], "new") == {0}
+        assert store.codes(CURVES[0]) == {"old": 2, "new": 1}
+        assert list(store.codes(CURVES[0])) == ["old", "new"]
+
+
+def test_a_run_that_is_there_stays_as_it_is(tmp_path):
+    with Store(tmp_path / "r.sqlite") as store:
+        store.add(Run(CURVES[0], 0), outcome(value=1.0))
+        store.add(Run(CURVES[0], 0), outcome(value=2.0))
+        (record,) = store.records(CURVES[0], "abc")
+        assert store.array(record, "return")[0] == 1.0
+
+
+def foreign_text(path):
+    path.write_text("my diary\n" * 100)
+
+
+def foreign_database(path):
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE addresses (name TEXT)")
+    connection.close()
+
+
+def empty(path):
+    path.write_bytes(b"")
+
+
+@pytest.mark.parametrize("make", [foreign_text, foreign_database, empty])
+def test_a_foreign_file_is_refused_and_left_alone(tmp_path, make):
+    path = tmp_path / "results.sqlite"
+    make(path)
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match=r"results\.sqlite.*move the file away"):
+        Store(path)
+    assert path.read_bytes() == before
+    assert [p.name for p in tmp_path.iterdir()] == [path.name]
+
+
+@pytest.mark.parametrize("share", [0.001, 0.3, 0.9, 0.999])
+def test_a_truncated_file_is_refused_and_left_alone(filled, share):
+    whole = filled.read_bytes()
+    part = whole[: int(len(whole) * share)]
+    filled.write_bytes(part)
+    with pytest.raises(StoreError, match=r"results\.sqlite.*move the file away"):
+        Store(filled)
+    assert filled.read_bytes() == part
+
+
+def test_a_file_with_pages_overwritten_is_refused_and_left_alone(filled):
+    content = bytearray(filled.read_bytes())
+    content[4096 * 3 : 4096 * 8] = b"\xff" * 4096 * 5
+    filled.write_bytes(content)
+    with pytest.raises(StoreError, match=r"results\.sqlite is damaged"):
+        Store(filled)
+    assert filled.read_bytes() == content
+
+
+def test_a_file_of_another_format_is_refused(filled):
+    with sqlite3.connect(filled) as connection:
+        connection.execute("PRAGMA user_version = 99")
+    connection.close()
+    with pytest.raises(StoreError, match="format 99"):
+        Store(filled)
+
+
+def test_a_damaged_array_is_told_by_file_and_run(filled):
+    with sqlite3.connect(filled) as connection:
+        connection.execute("UPDATE arrays SET data = x'00' WHERE run = 1 AND name = 'return'")
+    connection.close()
+    with Store(filled) as store:
+        record = store.records(CURVES[0], "abc")[0]
+        with pytest.raises(StoreError, match=r"results\.sqlite: the array 'return' of run 1"):
+            store.array(record, "return")
+
+
+def test_a_stored_array_can_only_be_numbers(filled):
+    with sqlite3.connect(filled) as connection:
+        connection.execute("UPDATE arrays SET type = '|O' WHERE run = 1")
+    connection.close()
+    with Store(filled) as store:
+        record = store.records(CURVES[0], "abc")[0]
+        with pytest.raises(StoreError, match="not a number"):
+            store.array(record, "return")
+
+
+def test_a_file_that_cannot_be_written_is_named(filled):
+    with Store(filled) as store:
+        store._connection.execute("PRAGMA query_only = 1")
+        with pytest.raises(StoreError, match=r"results\.sqlite cannot be written"):
+            store.add(Run(CURVES[0], 999), outcome())

@@ -1,0 +1,92 @@
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from rblspi.experiments.summary import (
+    block_means,
+    difference_interval,
+    interquartile_mean,
+    mean_interval,
+    share_interval,
+    summarise,
+)
+
+RNG = np.random.default_rng(7)
+
+
+def test_block_means_by_hand():
+    values = [[1, 3, 5, 7, 100], [2, 2, 4, 4, 100]]
+    np.testing.assert_array_equal(block_means(values, 2), [[2, 6], [2, 4]])
+
+
+def test_fewer_episodes_than_a_block_make_one_block():
+    np.testing.assert_array_equal(block_means([[1, 2, 6]], 100), [[3]])
+
+
+def test_the_mean_and_its_interval_are_those_of_scipy():
+    values = RNG.normal(5, 2, size=(13, 300))
+    summary = summarise(values, 100)
+    blocks = values.reshape(13, 3, 100).mean(axis=2)
+    np.testing.assert_allclose(summary.mean, blocks.mean(axis=0))
+    for b in range(3):
+        expected = stats.ttest_1samp(blocks[:, b], 0.0).confidence_interval(0.95)
+        np.testing.assert_allclose([summary.low[b], summary.high[b]], expected, rtol=1e-12)
+    np.testing.assert_array_equal(summary.episodes, [100, 200, 300])
+    np.testing.assert_allclose(summary.percentile_5, np.percentile(blocks, 5, axis=0))
+    np.testing.assert_allclose(summary.percentile_95, np.percentile(blocks, 95, axis=0))
+
+
+@pytest.mark.parametrize("runs", [1, 2, 5, 12, 100])
+def test_the_interquartile_mean_is_scipy_s_trimmed_mean(runs):
+    values = RNG.normal(size=(runs, 4))
+    np.testing.assert_allclose(interquartile_mean(values)[0], stats.trim_mean(values, 0.25))
+
+
+def test_the_bootstrap_interval_is_that_of_resampled_runs():
+    values = RNG.normal(size=(40, 2))
+    _, low, high = interquartile_mean(values)
+    again = stats.bootstrap(
+        (values[:, 0],),
+        lambda x, axis: stats.trim_mean(x, 0.25, axis=axis),
+        n_resamples=4000,
+        method="percentile",
+        rng=np.random.default_rng(1),
+    ).confidence_interval
+    # Both are random: their ends agree to a fraction of the width.
+    np.testing.assert_allclose([low[0], high[0]], again, atol=0.15 * (again.high - again.low))
+
+
+def test_the_bootstrap_gives_the_same_numbers_every_time():
+    values = RNG.normal(size=(9, 3))
+    for a, b in zip(interquartile_mean(values), interquartile_mean(values.copy()), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_an_interval_from_one_run_is_unknown():
+    assert math.isnan(mean_interval([3.0]).low)
+    assert math.isnan(difference_interval([3.0], [1.0, 2.0]).high)
+    summary = summarise([[1.0, 2.0]], 1)
+    assert np.isnan(summary.low).all()
+    assert np.isnan(summary.iqm_low).all()
+
+
+def test_a_difference_is_welch_s():
+    a, b = RNG.normal(3, 1, 20), RNG.normal(1, 4, 11)
+    expected = stats.ttest_ind(a, b, equal_var=False).confidence_interval(0.95)
+    found = difference_interval(a, b)
+    np.testing.assert_allclose(found[1:], expected, rtol=1e-10)
+    assert found.mean == pytest.approx(a.mean() - b.mean())
+
+
+def test_equal_runs_have_an_interval_of_no_width():
+    assert difference_interval([2.0, 2.0], [1.0, 1.0]) == (1.0, 1.0, 1.0)
+
+
+def test_a_share_has_wilson_s_interval():
+    found = share_interval(98, 100)
+    z, p, n = stats.norm.ppf(0.975), 0.98, 100
+    centre = (p + z**2 / (2 * n)) / (1 + z**2 / n)
+    half = z / (1 + z**2 / n) * math.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))
+    np.testing.assert_allclose(found, [p, centre - half, centre + half], rtol=1e-10)

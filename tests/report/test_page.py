@@ -1,0 +1,124 @@
+import json
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from rblspi.experiments.paper import FIGURES, quick
+from rblspi.experiments.results import CurveResult, FigureResult
+from rblspi.experiments.store import Record
+from rblspi.report import chain
+from rblspi.report.page import judgements_on, write
+from tests.report import browser
+
+VERSIONS = {"python": "3.x", "numpy": "2.x"}
+
+
+def invented(figure, runs=4):
+    """Runs of a figure that nobody made, falling from 500 to 100 or so."""
+    rng = np.random.default_rng(1)
+
+    def result(curve):
+        records = tuple(
+            Record(i, i, "0123456789abcdef", 2.0, 1000, (), VERSIONS, "2026-01-01")
+            for i in range(runs)
+        )
+        if not curve.episodes:
+            policy = np.repeat([[1.0, 0.0], [0.0, 1.0]], 10, axis=0)
+            tables = tuple(rng.random((4, 20, 2)) + 3 * policy for _ in range(runs))
+            return CurveResult(curve, records, {}, tables, True)
+        fall = 100 + 400 * np.exp(-np.arange(curve.episodes) / 50)
+        noise = rng.normal(size=(runs, curve.episodes))
+        arrays = {"length": fall + 10 * noise, "return": -fall + 10 * noise}
+        return CurveResult(curve, records, arrays, (), True)
+
+    return FigureResult(figure, [result(curve) for curve in figure.curves])
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    """The whole paper, from invented runs."""
+    folder = tmp_path_factory.mktemp("report")
+    return write([invented(quick(figure)) for figure in FIGURES.values()], folder)
+
+
+def test_every_figure_is_there_as_png_and_svg(report):
+    found = {path.name for path in (report.page.parent / "figures").iterdir()}
+    assert found == {f"{name}.{ending}" for name in FIGURES for ending in ("png", "svg")}
+
+
+def test_claims_are_there_for_people_and_for_programs(report):
+    content = json.loads((report.page.parent / "claims.json").read_text(encoding="utf-8"))
+    assert len(content["claims"]) == 20
+    assert content["versions"] == [VERSIONS]
+    table = (report.page.parent / "claims.md").read_text(encoding="utf-8")
+    page = report.page.read_text(encoding="utf-8")
+    for claim in content["claims"]:
+        assert f"| {claim['id']} |" in table
+        assert f'id="claim-{claim["id"]}"' in page
+
+
+def test_equal_runs_give_equal_files(report, tmp_path):
+    again = write([invented(quick(FIGURES["cart-pole"]))], tmp_path)
+    for name in ("cart-pole.png", "cart-pole.svg"):
+        first = (report.page.parent / "figures" / name).read_bytes()
+        assert (again.page.parent / "figures" / name).read_bytes() == first
+
+
+def test_the_page_holds_everything_it_shows(report):
+    page = report.page.read_text(encoding="utf-8")
+    assert page.count("<img") == page.count('src="data:image/svg+xml;base64,') == len(FIGURES)
+    assert not re.search(r'(src|href)="(?!data:|#)', page)
+
+
+def test_short_runs_decide_nothing_and_long_ones_do():
+    short, whole = quick(FIGURES["cart-pole"]), FIGURES["cart-pole"]
+    assert {j.verdict for j in judgements_on([invented(short)])} == {"undecided"}
+    pole_1, _ = judgements_on([invented(whole, runs=30)])
+    assert pole_1.verdict == "does not hold"  # 100 steps where 480 are claimed
+
+
+def test_a_figure_without_runs_is_shown_as_such(tmp_path):
+    empty = [invented(FIGURES[name], runs=0) for name in ("cart-pole", "chain")]
+    page = write(empty, tmp_path).page.read_text(encoding="utf-8")
+    assert "no runs yet" in page
+
+
+def test_words_of_a_user_s_file_are_not_markup(tmp_path):
+    figure = replace(quick(FIGURES["cart-pole"]), id="mine", title="<script>alert(1)</script>")
+    page = write([invented(figure)], tmp_path).page.read_text(encoding="utf-8")
+    assert "<script" not in page
+
+
+def test_the_chain_s_values_are_beside_exact_ones():
+    result = invented(FIGURES["chain"])
+    curve = next(iter(result.curves.values()))
+    history = chain.steps(curve)
+    np.testing.assert_array_equal(history[0].evaluated, np.zeros(20))
+    np.testing.assert_array_equal(history[1].evaluated, history[0].improved)
+    np.testing.assert_allclose(history[0].exact[0], 9.02262355864218)  # the paper's figure
+    np.testing.assert_array_equal(history[0].approximate, curve.tables[0][0].max(axis=1))
+
+
+@pytest.mark.skipif(browser.find() is None, reason="no Chromium on this machine: install chromium")
+def test_a_browser_shows_all_figures_and_the_table_and_asks_for_nothing(report):
+    with browser.page() as page:
+        page.open(report.page.as_uri())
+        widths = page.evaluate("[...document.images].map(i => i.complete ? i.naturalWidth : 0)")
+        rows = page.evaluate("document.querySelectorAll('table.claims > tbody > tr').length")
+        visible = page.evaluate(
+            "[...document.images].every(i => i.getBoundingClientRect().width > 300)"
+        )
+        spills = page.evaluate(
+            "document.documentElement.scrollWidth > document.documentElement.clientWidth"
+        )
+    assert len(widths) == len(FIGURES)
+    assert min(widths) > 300
+    assert visible
+    assert rows == 20
+    assert not spills
+    asked = [request["request"]["url"] for request in page.told("Network.requestWillBeSent")]
+    assert [url for url in asked if not url.startswith("data:")] == [report.page.as_uri()]
+    for complaint in ("Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded"):
+        assert page.told(complaint) == []
