@@ -77,9 +77,9 @@ def jit(function: Function, **options: Any) -> Function:
     Division by zero follows IEEE 754, as in NumPy. The plain function is ``.py_func``.
     """
     with _cached_here():
-        compiled: Function = numba.njit(
-            cache=True, nogil=True, error_model="numpy", **options
-        )(function)
+        compiled: Function = numba.njit(cache=True, nogil=True, error_model="numpy", **options)(
+            function
+        )
     return compiled
 
 
@@ -132,6 +132,7 @@ class Entry:
         self._compiled: Any = None
 
     def __call__(self, *arguments: Any) -> Any:
+        """Run compiled."""
         if self._compiled is None:
             compiled: Any = jit(self.py_func)
             with compile_notice(self._what):

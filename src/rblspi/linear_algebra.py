@@ -107,19 +107,19 @@ def add_square(alpha: float, a: Matrix, c: Matrix) -> None:
 @jit
 def factor(matrix: Matrix, size: int) -> bool:
     """F <- R in place, on the leading square; False where F was not positive definite."""
-    return _fortran("dpotrf", "L", size, matrix, matrix.shape[1], 0) == 0
+    return bool(_fortran("dpotrf", "L", size, matrix, matrix.shape[1], 0) == 0)
 
 
 @jit
 def whiten_rows(upper: Matrix, rows: Matrix) -> None:
-    """b <- R'^-1 b for every row b."""
+    """B <- R'^-1 b for every row b."""
     p, n = rows.shape
     _fortran("dtrsm", "L", "L", "N", "N", n, p, 1.0, upper, upper.shape[1], rows, n)
 
 
 @jit
 def unwhiten_rows(upper: Matrix, rows: Matrix) -> None:
-    """v <- R^-1 v for every row v."""
+    """V <- R^-1 v for every row v."""
     p, n = rows.shape
     _fortran("dtrsm", "L", "L", "T", "N", n, p, 1.0, upper, upper.shape[1], rows, n)
 
@@ -135,7 +135,7 @@ def whiten_columns(upper: Matrix, columns: Matrix) -> None:
 def solve_general(matrix: Matrix, right: Vector, pivots: NDArray[np.int32]) -> bool:
     """Solve A theta = b by LU; ``matrix`` holds A' and is overwritten, as is ``right``."""
     n = len(right)
-    return _fortran("dgesv", n, 1, matrix, matrix.shape[1], pivots, right, n, 0) == 0
+    return bool(_fortran("dgesv", n, 1, matrix, matrix.shape[1], pivots, right, n, 0) == 0)
 
 
 @jit
@@ -163,7 +163,7 @@ def dot(a: Vector, b: Vector) -> float:
 
 @jit
 def forward_substitute(upper: Matrix, v: Vector) -> None:
-    """v <- R'^-1 v."""
+    """V <- R'^-1 v."""
     n = len(v)
     for j in range(n):
         v[j] /= upper[j, j]
@@ -175,7 +175,7 @@ def forward_substitute(upper: Matrix, v: Vector) -> None:
 
 @jit_reordering
 def back_substitute_two(upper: Matrix, first: Vector, second: Vector) -> None:
-    """v <- R^-1 v for two vectors in one pass over R."""
+    """V <- R^-1 v for two vectors in one pass over R."""
     n = len(first)
     for j in range(n - 1, -1, -1):
         row, a, b = upper[j, j + 1 : n], first[j + 1 :], second[j + 1 :]

@@ -63,7 +63,7 @@ def test_continuous_actions_are_refused() -> None:
 
 
 def test_a_basis_of_another_dimension_is_refused() -> None:
-    with pytest.raises(ValueError, match="3 .*2 dimensions"):
+    with pytest.raises(ValueError, match=r"3 .*2 dimensions"):
         RBLSPI(CAR, RBFGrid((3, 3, 3)))
 
 

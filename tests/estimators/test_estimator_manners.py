@@ -3,10 +3,10 @@ import pickle
 import numpy as np
 import pytest
 from sklearn.base import clone
-from tests.estimators.chain import BASIS, DISCOUNT, STATES, in_proportion
 
 from rblspi.estimators import BLSPI, BLSTD, LSPI, LSTD, NotFittedError
 from rblspi.features import Polynomial
+from tests.estimators.chain import BASIS, DISCOUNT, STATES, in_proportion
 
 ALL = pytest.mark.parametrize("estimator", [LSTD, BLSTD, LSPI, BLSPI])
 

@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
 from gymnasium.spaces import Box, Discrete
-from tests.estimators.chain import DISCOUNT, OPTIMAL, STATES, in_proportion, random_episodes
 
 from rblspi.environments.chain_walk import ChainWalk
 from rblspi.estimators import BLSTD, LSTD
 from rblspi.features import OneHot, Polynomial, RBFGrid
 from rblspi.transitions import Transitions
+from tests.estimators.chain import DISCOUNT, OPTIMAL, STATES, in_proportion, random_episodes
 
 
 def some_transitions(rows=300, seed=0):

@@ -4,6 +4,11 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from gymnasium.spaces import Discrete
+
+from rblspi.environments.chain_walk import ChainWalk
+from rblspi.estimators import BLSPI, LSPI, ConvergenceWarning
+from rblspi.features import OneHot, RBFGrid
+from rblspi.transitions import Transitions
 from tests.estimators.chain import (
     BASIS,
     DISCOUNT,
@@ -12,11 +17,6 @@ from tests.estimators.chain import (
     in_proportion,
     random_episodes,
 )
-
-from rblspi.environments.chain_walk import ChainWalk
-from rblspi.estimators import BLSPI, LSPI, ConvergenceWarning
-from rblspi.features import OneHot, RBFGrid
-from rblspi.transitions import Transitions
 
 BOTH = pytest.mark.parametrize("estimator", [LSPI, BLSPI])
 

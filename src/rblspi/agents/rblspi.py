@@ -129,7 +129,7 @@ def _note_surprise(
 def _spread(agent: State) -> float:
     """beta^-1/2. Where nothing was a surprise yet all values are zero, and any spread will do."""
     if agent.automatic and agent.surprise[0] > 0.0:
-        return agent.spread * SIGMA * agent.surprise[0]
+        return float(agent.spread * SIGMA * agent.surprise[0])
     return agent.spread
 
 
@@ -249,7 +249,9 @@ class RBLSPI(Agent):
         ridge: float = 1e-6,
         seed: int | None = None,
     ) -> None:
-        self.prior_precision, self.noise_precision = _precisions(prior_precision, noise_precision)
+        precisions = _precisions(prior_precision, noise_precision)
+        self.prior_precision: float | None = precisions[0]
+        self.noise_precision: float | None = precisions[1]
         self.update_every = check.period("update_every", update_every)
         self.sample_every = check.period(
             "sample_every", update_every if sample_every is None else sample_every
@@ -290,7 +292,8 @@ class RBLSPI(Agent):
         return self.state.mean
 
     def _exploring_actions(self, x: Matrix) -> NDArray[np.int64]:
-        return np.argmax(x @ self.state.sampled.reshape(self.actions, -1).T, axis=1)
+        values: Matrix = x @ self.state.sampled.reshape(self.actions, -1).T
+        return values.argmax(axis=1)
 
     def _std(self, x: Matrix) -> Matrix:
         return self.posterior.predict(x)[1]

@@ -2,14 +2,17 @@
 
 A chunk is evaluated on its own, wherever it is, and the results merge by adding. Features are
 made for a few rows at a time and forgotten: memory is bounded, whatever the size of a chunk.
+
+Data in parts merge part by part, in order, whether the parts are gone through here or elsewhere:
+the numbers are then the same to the last bit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from functools import reduce
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial, reduce
 from hashlib import blake2b
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar, cast, runtime_checkable
 
 import gymnasium as gym
 import numpy as np
@@ -21,8 +24,10 @@ from rblspi.features import BasisLike, Features, as_basis
 from rblspi.statistics import TERMINAL, Statistics, accumulate, empty
 from rblspi.transitions import Transitions
 
+Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 Integers = NDArray[np.int64]
+Result = TypeVar("Result")
 
 #: What estimators learn from: transitions, their five columns, or chunks of transitions that
 #: can be iterated over again and again.
@@ -30,6 +35,21 @@ Data: TypeAlias = Transitions | tuple[Any, Any, Any, Any, Any] | Iterable[Transi
 
 #: numbers in the features of the rows that are worked on at a time: 4 MB
 PIECE = 2**19
+
+
+@runtime_checkable
+class Parts(Protocol):
+    """Data that come in parts, each of them an iterable of chunks."""
+
+    def map_parts(self, work: Callable[[Iterable[Transitions]], Result]) -> Iterable[Result]:
+        """What the work makes of every part, in order; where it is done is the data's affair."""
+
+
+def over_parts(
+    chunks: Iterable[Transitions], work: Callable[[Iterable[Transitions]], Result]
+) -> Iterable[Result]:
+    """What the work makes of every part of the data, which are one part unless they have some."""
+    return chunks.map_parts(work) if isinstance(chunks, Parts) else [work(chunks)]
 
 
 class Problem(NamedTuple):
@@ -51,6 +71,7 @@ class Evaluation(NamedTuple):
     statistics: Statistics
     policy: bytes  # digest of its actions in the next states, 16 bytes a chunk
     changed: int  # next states in which it acts differently from the policy before it
+    ahead: Vector  # sum of phi(s', pi(s')) over the next states that are not terminal, (k,)
 
     def merge(self, other: Evaluation) -> Evaluation:
         """What both passes tell, those chunks first that come first."""
@@ -58,6 +79,7 @@ class Evaluation(NamedTuple):
             self.statistics.merge(other.statistics),
             self.policy + other.policy,
             self.changed + other.changed,
+            self.ahead + other.ahead,
         )
 
 
@@ -89,11 +111,21 @@ def evaluate(
     problem: Problem, rule: Rule, chunks: Iterable[Transitions], previous: Rule | None = None
 ) -> Evaluation:
     """The sums of a policy over all chunks, and how it differs from the policy before it."""
-    evaluations = (evaluate_chunk(problem, rule, chunk, previous) for chunk in chunks)
+    work = partial(_evaluate_part, problem, rule, previous)
+    evaluations = (found for found in over_parts(chunks, work) if found is not None)
     first = next(evaluations, None)
     if first is None:
         raise ValueError("transitions has no chunks: at least one transition is needed")
     return reduce(Evaluation.merge, evaluations, first)
+
+
+def _evaluate_part(
+    problem: Problem, rule: Rule, previous: Rule | None, chunks: Iterable[Transitions]
+) -> Evaluation | None:
+    """The sums over one part of the data; None if it is empty."""
+    evaluations = (evaluate_chunk(problem, rule, chunk, previous) for chunk in chunks)
+    first = next(evaluations, None)
+    return None if first is None else reduce(Evaluation.merge, evaluations, first)
 
 
 def evaluate_chunk(
@@ -105,6 +137,7 @@ def evaluate_chunk(
     statistics = empty(problem.blocks, features.size)
     digest = blake2b(digest_size=16)
     changed = 0
+    ahead = np.zeros((problem.blocks, features.size))
     with threadpool_limits(limits=1, user_api="blas"):  # the products are too small for more
         for piece in chunk.pieces(rows_at_a_time(features)):
             x, y = features(piece.observations), features(piece.next_observations)
@@ -113,12 +146,14 @@ def evaluate_chunk(
                 statistics, x, piece.actions, piece.rewards, y, next_actions, problem.discount
             )
             digest.update(next_actions.tobytes())
+            for action, total in enumerate(ahead):
+                total += (next_actions == action) @ y
             if previous is None:
                 changed += int((next_actions != TERMINAL).sum())
             else:
                 before = _next_actions(problem, previous, piece, y)
                 changed += int((next_actions != before).sum())
-    return Evaluation(statistics, digest.digest(), changed)
+    return Evaluation(statistics, digest.digest(), changed, ahead.ravel())
 
 
 def rows_at_a_time(features: Features) -> int:
@@ -195,18 +230,37 @@ def build_features(
 
 def observed_space(chunks: Iterable[Transitions]) -> gym.Space[Any]:
     """The smallest space of the observations: Discrete if they are whole numbers, else a Box."""
-    lows, highs = [], []
-    states = True
-    for chunk in chunks:
-        chunk = Transitions.from_arrays(*chunk)
-        for observations in (chunk.observations, chunk.next_observations):
-            states = states and _are_states(observations)
-            lows.append(observations.min(axis=0))
-            highs.append(observations.max(axis=0))
-    low, high = np.min(lows, axis=0), np.max(highs, axis=0)
+    ranges = [found for found in over_parts(chunks, _range) if found is not None]
+    if not ranges:
+        raise ValueError("transitions has no chunks: at least one transition is needed")
+    low, high, states = reduce(_Range.merge, ranges)
     if states:
         return gym.spaces.Discrete(int(high - low) + 1, start=int(low))
     return gym.spaces.Box(low, high, np.shape(low), np.float64)
+
+
+class _Range(NamedTuple):
+    low: NDArray[Any]
+    high: NDArray[Any]
+    states: bool  # whether all observations are bare whole numbers
+
+    def merge(self, other: _Range) -> _Range:
+        return _Range(
+            np.minimum(self.low, other.low),
+            np.maximum(self.high, other.high),
+            self.states and other.states,
+        )
+
+
+def _range(chunks: Iterable[Transitions]) -> _Range | None:
+    """The range of all observations in one part of the data; None if it is empty."""
+    checked = (Transitions.from_arrays(*chunk) for chunk in chunks)
+    ranges = [
+        _Range(column.min(axis=0), column.max(axis=0), _are_states(column))
+        for chunk in checked
+        for column in (chunk.observations, chunk.next_observations)
+    ]
+    return reduce(_Range.merge, ranges) if ranges else None
 
 
 def _are_states(observations: NDArray[Any]) -> bool:

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rblspi.posterior import Posterior
+
 Matrix = NDArray[np.float64]
 
 #: From a batch of observations to actions: what a user calls a policy.
@@ -35,6 +37,20 @@ class Greedy:
     def __call__(self, observations: NDArray[Any], y: Matrix) -> NDArray[np.int64]:
         """The actions of the greatest value."""
         best: NDArray[np.int64] = np.argmax(y @ self.weights.T, axis=1)
+        return best
+
+
+@dataclass(frozen=True)
+class Pessimistic:
+    """argmax_a of the mean of Q minus c standard deviations; ties go to the first action."""
+
+    posterior: Posterior
+    pessimism: float  # c
+
+    def __call__(self, observations: NDArray[Any], y: Matrix) -> NDArray[np.int64]:
+        """The actions that are still good if things are worse than expected."""
+        mean, std = self.posterior.predict(y)
+        best: NDArray[np.int64] = np.argmax(mean - self.pessimism * std, axis=1)
         return best
 
 
