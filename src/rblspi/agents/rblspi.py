@@ -292,8 +292,9 @@ class RBLSPI(Agent):
         return self.state.mean
 
     def _exploring_actions(self, x: Matrix) -> NDArray[np.int64]:
-        values: Matrix = x @ self.state.sampled.reshape(self.actions, -1).T
-        return values.argmax(axis=1)
+        values = x @ self.state.sampled.reshape(self.actions, -1).T
+        chosen: NDArray[np.int64] = np.argmax(values, axis=1)
+        return chosen
 
     def _std(self, x: Matrix) -> Matrix:
         return self.posterior.predict(x)[1]
