@@ -47,7 +47,11 @@ Matrix = NDArray[np.float64]
 #: lambda = alpha / beta, where the user gives neither
 PENALTY = 0.003
 #: c in beta = c / sigma^2, where the user gives neither
-PRECISION = 0.3
+PRECISION = 0.5
+#: the least beta^-1/2, in units of the size of action values
+LEAST_SPREAD = 2000.0**-0.5
+#: steps that a reward lasts at the most, for discounts near 1
+HORIZON = 1000.0
 #: sigma of a normal distribution whose mean absolute value is 1
 SIGMA = math.sqrt(math.pi / 2.0)
 #: transitions over which the mean of temporal differences fades
@@ -62,7 +66,7 @@ class State(NamedTuple):
     sampled: Vector  # theta, the sampled weights          (k,)
     direction: Vector  # beta^-1/2 z, kept between samples (k,)
     clock: NDArray[np.int64]  # transitions; improvements  (2,)
-    surprise: Vector  # mean |temporal difference|; how many (2,)
+    surprise: Vector  # mean |delta|; how many; mean |r|; largest |r| (4,)
     discount: float
     spread: float  # beta^-1/2; automatic: in units of sigma
     automatic: bool
@@ -123,14 +127,22 @@ def _note_surprise(
     agent.surprise[1] += 1.0
     rate = max(1.0 / agent.surprise[1], 1.0 / FADE)
     agent.surprise[0] += rate * (abs(delta) - agent.surprise[0])
+    agent.surprise[2] += rate * (abs(reward) - agent.surprise[2])
+    agent.surprise[3] = max(agent.surprise[3], abs(reward))
 
 
 @jit
 def _spread(agent: State) -> float:
-    """beta^-1/2. Where nothing was a surprise yet all values are zero, and any spread will do."""
-    if agent.automatic and agent.surprise[0] > 0.0:
-        return float(agent.spread * SIGMA * agent.surprise[0])
-    return agent.spread
+    """beta^-1/2: sigma / c^1/2, but not below what the size of the values demands.
+
+    Values are of the size of the largest reward or of a lasting one, whichever is more. Where
+    nothing was a surprise yet all values are zero, and any spread will do.
+    """
+    if not agent.automatic or agent.surprise[0] == 0.0:
+        return agent.spread
+    horizon = min(1.0 / max(1.0 - agent.discount, 1e-300), HORIZON)
+    size = max(agent.surprise[3], horizon * agent.surprise[2])
+    return float(max(agent.spread * SIGMA * agent.surprise[0], LEAST_SPREAD * size))
 
 
 def _new_state(
@@ -152,7 +164,7 @@ def _new_state(
         sampled=np.zeros(k),
         direction=np.zeros(k),
         clock=np.zeros(2, np.int64),
-        surprise=np.zeros(2),
+        surprise=np.zeros(4),
         discount=discount,
         spread=beta**-0.5,
         automatic=automatic,
@@ -224,8 +236,9 @@ class RBLSPI(Agent):
     Without alpha and beta the noise is taken for what it models, the differences delta between
     what was expected of a transition and what came: beta = c / sigma^2, where sigma is the
     standard deviation of a normal distribution with the mean |delta| of the latest
-    transitions, and alpha = lambda beta, with the same c and lambda for every environment.
-    Rewards in other units change nothing but the units of the values.
+    transitions; but at most 2000 / size^2, size being what action values can be by the rewards
+    seen. alpha = lambda beta. The constants are the same for every environment, and rewards in
+    other units change nothing but the units of the values.
 
     References
     ----------
