@@ -55,7 +55,7 @@ def rblspi(
     k = actions * len(x)
     A, C, b = np.zeros((k, k)), ridge * np.eye(k), np.zeros(k)
     m = rng.standard_normal(k)
-    theta, z = m.copy(), np.zeros(k)
+    theta, z = m.copy(), None
     taken, rewards = np.empty(steps, np.int64), np.empty(steps)
     for t in range(steps):
         a = greedy(x, theta)
@@ -67,10 +67,11 @@ def rblspi(
         C += np.outer(f, f)
         b += f * r
         ended = terminated or truncated
+        update = due(update_every, t + 1, ended)
         sample = due(update_every if sample_every is None else sample_every, t + 1, ended)
-        if sample:
+        if sample or (update and z is None):
             z = rng.standard_normal(k)
-        if sample or due(update_every, t + 1, ended):
+        if sample or update:
             C_inverse = np.linalg.inv(C)
             precision = prior_precision * np.eye(k) + noise_precision * A.T @ C_inverse @ A
             S = np.linalg.inv(precision)

@@ -30,6 +30,7 @@ from rblspi.compiled import (
     Entry,
     function_type,
     jit,
+    jit_reordering,
 )
 from rblspi.environments.base import CompiledEnvironment
 from rblspi.features.base import Features
@@ -59,7 +60,7 @@ def new_place(state_size: int, features: int) -> Place:
 
 
 #: values of ``clock[1]``
-FINE, BAD_OBSERVATION, BAD_REWARD = range(3)
+FINE, BAD_OBSERVATION, BAD_REWARD, BAD_FEATURES = range(4)
 
 
 def interact(
@@ -94,6 +95,9 @@ def interact(
             if clock[1] != FINE:
                 return t, episodes
             features(basis, observation, x)
+            if not _all_finite(x):
+                clock[1] = BAD_FEATURES
+                return t, episodes
             clock[0] = 0
             earned[0] = 0.0
         action = act(agent, x, agent_rng)  # line 4
@@ -104,6 +108,9 @@ def interact(
         if clock[1] != FINE:
             return t, episodes
         features(basis, observation, y)
+        if not _all_finite(y):
+            clock[1] = BAD_FEATURES
+            return t, episodes
         ended = terminated or truncated or clock[0] == limit
         observe(agent, x, action, reward, y, terminated, ended, agent_rng)  # lines 6-12
         x[:] = y
@@ -126,6 +133,15 @@ def _health(observation: Vector, reward: float) -> int:
         if not math.isfinite(value):
             return BAD_OBSERVATION
     return FINE
+
+
+@jit_reordering
+def _all_finite(values: Vector) -> bool:
+    """One NaN or infinity makes the sum NaN or infinite: a test that vectorises."""
+    total = 0.0
+    for i in range(len(values)):
+        total += values[i]
+    return math.isfinite(total)
 
 
 class AgentFunctions(NamedTuple):
@@ -234,6 +250,11 @@ class Session:
         if failure == FINE:
             return
         self.place.clock[:] = -1, FINE
+        if failure == BAD_FEATURES:
+            raise ValueError(
+                f"the basis makes features that are not finite of observation {self.place.state}; "
+                "check its function or its bounds. What was learnt before is kept"
+            )
         what = "reward" if failure == BAD_REWARD else f"observation {self.place.state}"
         raise ValueError(
             f"{self.environment} returned a {what} that is not finite; check the environment's "

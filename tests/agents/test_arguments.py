@@ -79,3 +79,8 @@ def test_an_observation_of_another_dimension_is_refused() -> None:
     agent = RBLSPI(gym.make(CAR), RBFGrid(3))
     with pytest.raises(ValueError, match="2"):
         agent.predict([0.0, 0.0, 0.0])
+
+
+def test_a_posterior_that_does_not_fit_into_memory_is_refused() -> None:
+    with pytest.raises(ValueError, match="30003 weights, and a posterior over them takes 22 GB"):
+        RBLSPI(CAR, RBFGrid(100), seed=0)

@@ -126,3 +126,19 @@ def test_what_is_not_finite_is_an_error(bad: str, word: str) -> None:
     agent = RBLSPI(Corridor(True, bad), RBFGrid(3), seed=0)
     with pytest.raises(ValueError, match=f"{word}.*not finite"):
         agent.learn(10)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_features_that_are_not_finite_are_an_error(bad: float) -> None:
+    basis = FunctionBasis(lambda o: np.array([1.0, bad if o[0] > 0.5 else 1.0]), size=2)
+    with pytest.raises(ValueError, match="the basis makes features that are not finite"):
+        RBLSPI(Corridor(False), basis, seed=0).learn(10)
+
+
+def test_before_the_first_sample_is_due_the_agent_explores_all_the_same() -> None:
+    domain = DOMAINS["MountainCar-v0"]
+    agent = make("RBLSPI", domain, update_every=20, sample_every="episode").learn(20)
+    assert not np.array_equal(agent.state.sampled, agent.state.mean)
+    direction = agent.state.direction.copy()
+    agent.learn(60)
+    np.testing.assert_array_equal(agent.state.direction, direction)

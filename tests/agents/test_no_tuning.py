@@ -75,3 +75,10 @@ def test_dimensions_without_bounds_are_scaled_to_what_is_seen() -> None:
 def test_one_precision_alone_is_refused() -> None:
     with pytest.raises(ValueError, match="give both, or neither"):
         RBLSPI("rblspi/MountainCar-v0", prior_precision=1.0)
+
+
+def test_a_dimension_that_never_changes_is_no_obstacle() -> None:
+    space = gym.spaces.Box(np.array([0.0, 3.0]), np.array([1.0, 3.0]), dtype=np.float64)
+    basis = default_basis(space, lambda: np.empty((0, 2)))
+    assert basis == RBFGrid(8, low=(0.0, 2.5), high=(1.0, 3.5))
+    assert np.isfinite(basis.build(space)([0.5, 3.0])).all()

@@ -26,6 +26,8 @@ Array = NDArray[np.float64]
 Callback = Callable[["Agent"], bool | None]
 Range = tuple[ArrayLike, ArrayLike]
 
+#: weights over which a posterior fits into 2.4 GB
+MOST_WEIGHTS = 10_000
 #: seconds of learning between two looks at the clock, the progress bar and Ctrl-C
 PAUSE = 0.1
 
@@ -76,6 +78,7 @@ class Agent(ABC):
             else as_basis(basis)
         )
         self.features = self.basis.build(self.env.observation_space)
+        _require_room(self.features.size, self.actions)
         self.rng = np.random.default_rng(agent_seed)
         self.session = Session(
             self.env, self.features, int(environment_seed.generate_state(1)[0] >> 1)
@@ -391,6 +394,17 @@ def _discrete_actions(env: gym.Env[Any, Any]) -> int:
             "compares a handful of actions; wrap the environment so that it offers some"
         )
     return int(env.action_space.n)
+
+
+def _require_room(features: int, actions: int) -> None:
+    """A posterior holds a few matrices of k x k: say so before the memory is gone."""
+    k = features * actions
+    if k > MOST_WEIGHTS:
+        raise ValueError(
+            f"{features} features for each of {actions} actions are {k} weights, and a posterior "
+            f"over them takes {24e-9 * k**2:.0f} GB: use a coarser basis, with at most "
+            f"{MOST_WEIGHTS // actions} features"
+        )
 
 
 def _drawn_seed() -> int:

@@ -98,8 +98,10 @@ def observe(
     agent.clock[0] += 1
     if agent.automatic:
         _note_surprise(agent, x, action, reward, y, next_action)
-    sample = is_due(agent.sample_every, agent.clock[0], ended)
-    update = sample or is_due(agent.update_every, agent.clock[0], ended)  # line 9
+    update = is_due(agent.update_every, agent.clock[0], ended)  # line 9
+    first = update and agent.clock[1] == 0  # nothing was drawn yet that weights could follow
+    sample = first or is_due(agent.sample_every, agent.clock[0], ended)
+    update = update or sample
     # Naming the belief costs a reference count for each of its arrays: not at every step.
     if update or is_full(agent.recent):
         absorb(agent.belief, agent.recent, agent.discount)
@@ -142,7 +144,8 @@ def _spread(agent: State) -> float:
         return agent.spread
     horizon = min(1.0 / max(1.0 - agent.discount, 1e-300), HORIZON)
     size = max(agent.surprise[3], horizon * agent.surprise[2])
-    return float(max(agent.spread * SIGMA * agent.surprise[0], LEAST_SPREAD * size))
+    spread = max(agent.spread * SIGMA * agent.surprise[0], LEAST_SPREAD * size)
+    return float(min(max(spread, 1e-100), 1e100))  # its square has to be a number
 
 
 def _new_state(
@@ -290,7 +293,11 @@ class RBLSPI(Agent):
 
     @property
     def posterior(self) -> Posterior:
-        """The Gaussian over weights as of the last improvement."""
+        """The Gaussian over weights, given all transitions absorbed so far.
+
+        Between two improvements more than 64 transitions apart that may be more than the
+        weights the agent acts by know of.
+        """
         noise_precision = _spread(self.state) ** -2.0
         return Posterior.from_belief(
             self.state.belief, self.state.belief.penalty * noise_precision, noise_precision

@@ -19,7 +19,9 @@ CELLS = (12, 8, 5, 3, 3, 2, 2, 2)
 
 
 def default_basis(space: gym.Space[Any], scout: Callable[[], Matrix]) -> Basis:
-    """One-hot for discrete states; a grid of Gaussians up to eight dimensions; else quadratic.
+    """One-hot for discrete states; a grid of Gaussians up to eight dimensions; else a polynomial.
+
+    The polynomial is quadratic up to twenty dimensions, and linear beyond.
 
     Parameters
     ----------
@@ -34,10 +36,14 @@ def default_basis(space: gym.Space[Any], scout: Callable[[], Matrix]) -> Basis:
     low, high = limits(space)
     if is_unbounded(low, high).any():
         low, high = _scaled_from(scout(), low, high)
-    box: dict[str, Any] = {"low": low.tolist(), "high": high.tolist()}
+    constant = low == high  # a dimension that never changes has no width to divide
+    box: dict[str, Any] = {
+        "low": np.where(constant, low - 0.5, low).tolist(),
+        "high": np.where(constant, high + 0.5, high).tolist(),
+    }
     if len(low) <= len(CELLS):
         return RBFGrid(CELLS[len(low) - 1], **box)
-    return Polynomial(2, scale=2.0, **box)
+    return Polynomial(2 if len(low) <= 20 else 1, **box)
 
 
 def _scaled_from(seen: Matrix, low: Vector, high: Vector) -> tuple[Vector, Vector]:
