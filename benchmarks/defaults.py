@@ -20,7 +20,7 @@ STEPS, SEEDS, EPISODES = 50_000, range(5), 30
 CHAIN_STEPS, CONSTANTS = 4000, (0.0, 1.0, 10.0, -1.0, -10.0)
 
 
-class Shifted(gym.RewardWrapper[Any, Any, Any]):
+class Shifted(gym.RewardWrapper[Any, Any]):
     """All rewards plus a constant."""
 
     def __init__(self, env: gym.Env[Any, Any], constant: float) -> None:

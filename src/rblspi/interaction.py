@@ -249,13 +249,16 @@ class Session:
         failure = self.place.clock[1]
         if failure == FINE:
             return
+        state = self.place.state.copy()
+        for array in self.place:
+            array[:] = 0  # nothing that is not finite stays, and the agent can be saved
         self.place.clock[:] = -1, FINE
         if failure == BAD_FEATURES:
             raise ValueError(
-                f"the basis makes features that are not finite of observation {self.place.state}; "
+                f"the basis makes features that are not finite of observation {state}; "
                 "check its function or its bounds. What was learnt before is kept"
             )
-        what = "reward" if failure == BAD_REWARD else f"observation {self.place.state}"
+        what = "reward" if failure == BAD_REWARD else f"observation {state}"
         raise ValueError(
             f"{self.environment} returned a {what} that is not finite; check the environment's "
             "step() and reset(). What was learnt before is kept"

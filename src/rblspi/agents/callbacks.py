@@ -26,12 +26,21 @@ class MonitorFile:
         Ends in ``monitor.csv``, or the reader will not find it.
     env_id : str, optional
         For the first line of the file.
+    append : bool
+        Go on below the episodes of a file that exists already; the seconds go on from its start.
     """
 
-    def __init__(self, path: str | PathLike[str], env_id: str | None = None) -> None:
+    def __init__(
+        self, path: str | PathLike[str], env_id: str | None = None, *, append: bool = False
+    ) -> None:
         if not str(path).endswith("monitor.csv"):
             raise ValueError(f"path={str(path)!r} must end in monitor.csv, as its readers expect")
-        self._file = Path(path).open("w", encoding="utf-8", newline="")  # noqa: SIM115
+        file = Path(path)
+        if append and file.exists():
+            self._start = _start_of(file)
+            self._file = file.open("a", encoding="utf-8", newline="")
+            return
+        self._file = file.open("w", encoding="utf-8", newline="")
         self._start = time.time()
         header = json.dumps({"t_start": self._start, "env_id": env_id})
         self._file.write(f"#{header}\nr,l,t\n")
@@ -53,6 +62,18 @@ class MonitorFile:
     def __exit__(self, *_: object) -> None:
         """Close the file."""
         self.close()
+
+
+def _start_of(file: Path) -> float:
+    """When the log in a file began, in seconds since 1970."""
+    with file.open(encoding="utf-8") as lines:
+        first = lines.readline()
+    try:
+        return float(json.loads(first.removeprefix("#"))["t_start"])
+    except (ValueError, TypeError, LookupError):
+        raise ValueError(
+            f"{file} does not begin as a monitor file does, so no episodes can go below: rename it"
+        ) from None
 
 
 class TensorBoard:

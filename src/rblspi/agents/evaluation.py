@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
-from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
 from numpy.typing import NDArray
 
 from rblspi import check
@@ -74,8 +76,12 @@ def evaluate(
     agent : Agent
         Stays as it is.
     env : gymnasium.Env, gymnasium.vector.VectorEnv or str, optional
-        By default a new copy of the one it learns in. Every part of a vector environment
-        contributes the same number of episodes, so that short ones do not come first.
+        By default a new copy of the one it learns in. One that has no id, or is in a wrapper
+        of the user's own, cannot be made anew: then the agent's own is borrowed. The episode
+        under way is left, its random numbers go on as if nothing had been, and whatever else
+        it or a wrapper remembers stays changed: pass another one to avoid that. Every part of
+        a vector environment contributes the same number of episodes, so that short ones do
+        not come first.
     episodes : int
     deterministic : bool
         True: greedy in the best estimate. False: as the agent explores.
@@ -87,38 +93,81 @@ def evaluate(
     Returns
     -------
     Evaluation
+
+    Raises
+    ------
+    ValueError
+        If one part of a vector environment needs a new episode after `longest` steps, and is
+        of a kind that begins new episodes only in all parts at once.
     """
     check.count("episodes", episodes)
     check.count("longest", longest)
     if isinstance(env, VectorEnv):
         return _evaluate_vector(agent, env, episodes, deterministic, seed, longest)
     single = fresh_environment(agent) if env is None else make(env)
-    record = []
-    for episode in range(episodes):
-        observation, _ = single.reset(seed=seed if episode == 0 else None)
-        length, earned, ended = 0, 0.0, False
-        while not ended and length < longest:
-            action, _ = agent.predict(observation, deterministic=deterministic)
-            observation, reward, terminated, truncated, _ = single.step(action)
-            length += 1
-            earned += float(reward)
-            ended = bool(terminated or truncated)
-        record.append((length, earned))
-    if env is None and single is agent.env:
-        agent.session.begin_episode()  # the one it was in is gone
-    elif single is not env:
-        single.close()
-    lengths, returns = np.array(record, dtype=np.float64).T
-    return Evaluation(lengths, returns)
+    if single is agent.env:
+        with borrowed(agent):
+            return _evaluate_single(agent, single, episodes, deterministic, seed, longest)
+    try:
+        return _evaluate_single(agent, single, episodes, deterministic, seed, longest)
+    finally:
+        if single is not env:
+            single.close()
 
 
 def fresh_environment(agent: Agent) -> gym.Env[Any, Any]:
-    """A copy of the environment the agent learns in, which is in the middle of an episode."""
-    if agent.env.spec is None:
+    """A copy of the environment the agent learns in, which is in the middle of an episode.
+
+    The agent's own, to be used within `borrowed`, where it cannot be made anew: it has no id, or
+    a wrapper that does not tell Gymnasium what it was made with.
+    """
+    if agent.env.spec is None or any(w.kwargs is None for w in agent.env.spec.additional_wrappers):
         return agent.env
     spec = copy.deepcopy(agent.env.spec)
     spec.kwargs.pop("render_mode", None)
     return gym.make(spec)
+
+
+@contextmanager
+def borrowed(agent: Agent) -> Iterator[None]:
+    """Use the environment an agent learns in for something else.
+
+    Afterwards its random numbers are as they were, and the agent begins a new episode.
+    """
+    env: Any = agent.env.unwrapped
+    generator, seed = getattr(env, "_np_random", None), getattr(env, "_np_random_seed", None)
+    bits = generator.bit_generator if isinstance(generator, np.random.Generator) else None
+    state: Any = None if bits is None else bits.state
+    try:
+        yield
+    finally:
+        if bits is not None:
+            bits.state = state  # some environments seed it in place
+        env._np_random, env._np_random_seed = generator, seed
+        agent.session.begin_episode()
+
+
+def _evaluate_single(
+    agent: Agent,
+    env: gym.Env[Any, Any],
+    episodes: int,
+    deterministic: bool,
+    seed: int,
+    longest: int,
+) -> Evaluation:
+    record = []
+    for episode in range(episodes):
+        observation, _ = env.reset(seed=seed if episode == 0 else None)
+        length, earned, ended = 0, 0.0, False
+        while not ended and length < longest:
+            action, _ = agent.predict(observation, deterministic=deterministic)
+            observation, reward, terminated, truncated, _ = env.step(action)
+            length += 1
+            earned += float(reward)
+            ended = bool(terminated or truncated)
+        record.append((length, earned))
+    lengths, returns = np.array(record, dtype=np.float64).T
+    return Evaluation(lengths, returns)
 
 
 def _evaluate_vector(
@@ -141,15 +190,31 @@ def _evaluate_vector(
         lengths += ~resetting
         earned += np.where(resetting, 0.0, rewards)
         ended = (terminated | truncated) & ~resetting
-        for i in np.flatnonzero((ended | (lengths >= longest)) & (wanted > 0)):
+        over = ended | (lengths >= longest)
+        for i in np.flatnonzero(over & (wanted > 0)):
             record.append((lengths[i], earned[i]))
-            wanted[i] = 0 if lengths[i] >= longest else wanted[i] - 1
-        lengths[ended] = earned[ended] = 0.0
+            wanted[i] -= 1
+        lengths[over] = earned[over] = 0.0
         resetting = ended & (mode == AutoresetMode.NEXT_STEP)
-        if mode == AutoresetMode.DISABLED and ended.any():
-            observations, _ = env.reset(options={"reset_mask": ended})
+        unfinished = over & ~ended & (wanted > 0)
+        if unfinished.any() and not _resets_parts(env):
+            raise ValueError(
+                f"an episode was not over after longest={longest} steps, and {env} cannot begin "
+                "a new one in one part alone: pass a larger longest, or a SyncVectorEnv"
+            )
+        anew = unfinished | (ended & (mode == AutoresetMode.DISABLED))
+        if anew.any():
+            observations, _ = env.reset(options={"reset_mask": anew})
     table = np.array(record, dtype=np.float64)
     return Evaluation(table[:, 0], table[:, 1])
+
+
+def _resets_parts(env: VectorEnv[Any, Any, Any]) -> bool:
+    """Whether the environment heeds a ``reset_mask``; without automatic resets it has to."""
+    return (
+        isinstance(env.unwrapped, SyncVectorEnv | AsyncVectorEnv)
+        or env.metadata.get("autoreset_mode") == AutoresetMode.DISABLED
+    )
 
 
 def _interval(values: Array) -> Interval:

@@ -145,7 +145,9 @@ def _spread(agent: State) -> float:
     horizon = min(1.0 / max(1.0 - agent.discount, 1e-300), HORIZON)
     size = max(agent.surprise[3], horizon * agent.surprise[2])
     spread = max(agent.spread * SIGMA * agent.surprise[0], LEAST_SPREAD * size)
-    return float(min(max(spread, 1e-100), 1e100))  # its square has to be a number
+    if not spread > 1e-100:  # its square has to be a number
+        return 1e-100
+    return float(min(spread, 1e100))
 
 
 def _new_state(

@@ -72,7 +72,7 @@ def save(agent: Agent, path: str | PathLike[str]) -> None:
     """Write the agent; the file appears under its name only once it is whole."""
     metadata = Metadata(
         algorithm=type(agent).__name__,
-        environment=_describe(agent.env),
+        environment=describe(agent.env),
         basis=agent.basis.settings(),
         settings=agent.get_parameters(),
         compiled=agent.session.compiled,
@@ -88,7 +88,7 @@ def save(agent: Agent, path: str | PathLike[str]) -> None:
     archive.write(path, arrays)
 
 
-def _describe(env: gym.Env[Any, Any]) -> dict[str, Any]:
+def describe(env: gym.Env[Any, Any]) -> dict[str, Any]:
     """How to make the environment again, as far as a file may ask for it."""
     spec = env.spec
     if spec is None:
@@ -234,11 +234,30 @@ def _algorithm(kind: type[AgentType], name: str, path: str | PathLike[str]) -> t
     raise FileError(f"{path} holds an agent of the class {_short(name)}: load it with Agent.load")
 
 
-def _environment(description: Mapping[str, Any]) -> gym.Env[Any, Any]:
+def environment_of(path: str | PathLike[str], given: Mapping[str, Any]) -> gym.Env[Any, Any]:
+    """The environment of an agent's file, with some arguments from the user.
+
+    Parameters
+    ----------
+    path : path
+    given : dict
+        Go before those in the file, and may be of any type: text, for example.
+    """
+    try:
+        return _environment(read(path)[0].environment, given)
+    except _REFUSALS as error:
+        raise FileError(f"{path} cannot be loaded: {error}") from error
+
+
+def _environment(
+    description: Mapping[str, Any], given: Mapping[str, Any] | None = None
+) -> gym.Env[Any, Any]:
     """The environment of a file, if it is one that is registered already.
 
-    An id of the form ``module:id`` would import the module, so a file cannot ask for it.
+    An id of the form ``module:id`` would import the module, so a file cannot ask for it. The
+    arguments that are given go before the file's.
     """
+    given = given or {}
     name, arguments = description["id"], description["arguments"]
     limit, wrappers = description["limit"], description["wrappers"]
     if name is None:
@@ -253,17 +272,20 @@ def _environment(description: Mapping[str, Any]) -> gym.Env[Any, Any]:
     if not isinstance(arguments, dict):
         raise FileError(f"arguments={_short(arguments)} of the environment are not a table")
     for argument, value in arguments.items():
-        if not _harmless(value) or argument in _ARGUMENTS_OF_MAKE:
+        if argument not in given and (not _harmless(value) or argument in _ARGUMENTS_OF_MAKE):
             raise FileError(
                 f"it was trained on {name} with {_short(argument)} = {_short(value)}, which a file "
-                "may not decide: pass env="
+                "may not decide: pass env=, or on the command line --env-set NAME=VALUE"
             )
     if limit is not None and not (type(limit) is int and 1 <= limit <= MANY):
         raise FileError(f"limit={_short(limit)} is not a number of steps")
+    passed = {"max_episode_steps": -1 if limit is None else limit, **arguments, **given}
     try:
-        return gym.make(name, max_episode_steps=-1 if limit is None else limit, **arguments)
+        return gym.make(name, **passed)
     except Exception as error:  # whatever an environment makes of arguments that are not its own
-        raise FileError(f"{name} cannot be made with {_short(arguments)}: {error}") from error
+        raise FileError(
+            f"{name} cannot be made with {_short(arguments | dict(given))}: {error}"
+        ) from error
 
 
 _ARGUMENTS_OF_MAKE = frozenset(inspect.signature(gym.make).parameters) | {"render_mode"}

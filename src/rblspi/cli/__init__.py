@@ -10,8 +10,10 @@ import sys
 import traceback
 import warnings
 from collections.abc import Sequence
+from types import FrameType
 from typing import Annotated, Any
 
+import gymnasium as gym
 import typer
 
 from rblspi import __version__
@@ -88,13 +90,21 @@ def _explain(error: Exception) -> int:
         # Without a command there is no message: the help was shown.
         _say(error.format_message() or "Name a command.", getattr(error, "ctx", None))
         return 2
-    if _is_the_users(error):
-        _say(str(error))
-        return 2
+    notes = "".join(f". {note}" for note in getattr(error, "__notes__", ()))
     name = type(error).__name__
+    environment = _environment_that_raised(error)
+    if environment is not None:
+        _say(
+            f"the environment {environment} raised {name}: {error}{notes}. Run it again with "
+            "RBLSPI_DEBUG=1 to see where"
+        )
+        return 1
+    if _is_the_users(error):
+        _say(f"{error}{notes}")
+        return 2
     _say(
-        f"{name}: {error}. This should not happen: run it again with RBLSPI_DEBUG=1 to see where, "
-        "and report that"
+        f"{name}: {error}{notes}. This should not happen: run it again with RBLSPI_DEBUG=1 to see "
+        "where, and report that"
     )
     return 1
 
@@ -108,8 +118,42 @@ def _is_the_users(error: Exception) -> bool:
         return True
     if not isinstance(error, ValueError | TypeError | ImportError):
         return False
-    frames = list(traceback.walk_tb(error.__traceback__))
-    return str(frames[-1][0].f_globals.get("__name__", "")).startswith("rblspi")
+    return _is_ours(_frames(error)[-1].f_globals.get("__name__"))
+
+
+def _environment_that_raised(error: Exception) -> str | None:
+    """The class of the user's environment or wrapper that an error came out of, if it did."""
+    frames = _frames(error)
+    if not frames or _is_ours(frames[-1].f_globals.get("__name__")):
+        return None  # our own sentence about what we were given
+    for frame in reversed(frames):
+        owner = _owner(frame)
+        if isinstance(owner, gym.Env) and frame.f_code.co_name in _METHODS:
+            kind: type = type(owner)
+            if kind.__module__.split(".")[0] == "gymnasium" and isinstance(owner, gym.Wrapper):
+                kind = type(
+                    getattr(owner, "unwrapped", owner)
+                )  # a check of what the environment does
+            return None if _is_ours(kind.__module__) else kind.__name__
+    return None
+
+
+#: what an environment does when it is asked to
+_METHODS = frozenset({"__init__", "reset", "step", "render"})
+
+
+def _frames(error: Exception) -> list[FrameType]:
+    return [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+
+
+def _owner(frame: FrameType) -> Any:
+    """The first argument of a function: the object, where the function is a method."""
+    code = frame.f_code
+    return frame.f_locals.get(code.co_varnames[0]) if code.co_argcount else None
+
+
+def _is_ours(module: object) -> bool:
+    return str(module).split(".")[0] == "rblspi"
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:

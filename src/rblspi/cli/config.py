@@ -22,7 +22,8 @@ _NAMES: dict[str, tuple[type, ...]] = {
     "tensorboard": (bool,),
     "set": (dict,),
     "env_set": (dict,),
-    "versions": (dict,),  # written for people to read
+    "resumed": (dict,),  # this and what follows is written for people to read
+    "versions": (dict,),
 }
 
 
@@ -50,8 +51,7 @@ def read(path: Path) -> dict[str, Any]:
         raise ValueError(
             f"{path}: env = {found['env']!r} would import a module: give it on the command line"
         )
-    found.pop("versions", None)
-    return found
+    return {name: value for name, value in found.items() if name not in ("resumed", "versions")}
 
 
 def write(path: Path, settings: Mapping[str, Any]) -> None:

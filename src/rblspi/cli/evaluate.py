@@ -22,14 +22,17 @@ def evaluate(
         str | None,
         typer.Option(metavar="ENV_ID", help="Another environment; module:EnvId imports first."),
     ] = None,
+    env_set: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="An argument of the environment; repeatable."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
     """Let a saved agent act without learning, and report mean return and length."""
-    loaded = words.load_agent(agent, env)
+    loaded = words.load_agent(agent, env, words.assignments("--env-set", env_set or []))
     from rblspi.agents.evaluation import evaluate as run
 
-    own = None if loaded.env.spec is not None else loaded.env
-    result = run(loaded, own, episodes, deterministic=not explore, seed=seed)
+    result = run(loaded, episodes=episodes, deterministic=not explore, seed=seed)
     if as_json:
         numbers = {"return": result.mean_return, "length": result.mean_length}
         print(

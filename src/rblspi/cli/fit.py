@@ -93,7 +93,7 @@ def fit(
             f"--save needs values of actions, but {algo} without --policy gives values of states"
         )
     job = _job(data, env, actions, columns, skip_bad, cluster)
-    chosen = words.basis(basis) or _usual_basis(job.environment.observation_space)
+    chosen = words.basis(basis) or _usual_basis(job)
     estimator = _estimator(algo, job, chosen, words.assignments("--set", set_ or []))
     start = time.perf_counter()
     with bar_of_rows(job.size, quiet) as tell:
@@ -198,15 +198,33 @@ def _on_cluster(source: Any, address: str) -> Any:
     return OnCluster(source, Client(address))
 
 
-def _usual_basis(space: gym.Space[Any]) -> Basis:
-    """A basis that is not too large for the dimension."""
-    from rblspi.features import Fourier, OneHot, RBFGrid
+def _usual_basis(job: Job) -> Basis:
+    """The default one, scaled to the data where the environment has no bounds."""
+    from rblspi.features import default_basis
+
+    return default_basis(job.environment.observation_space, lambda: _first_observations(job))
+
+
+def _first_observations(job: Job) -> Any:
+    """The observations of the first chunks, shape (N, d)."""
+    import numpy as np
+
     from rblspi.features.bounds import input_size
 
-    if isinstance(space, gym.spaces.Discrete):
-        return OneHot()
-    size = input_size(space)
-    return RBFGrid(8) if size <= 2 else RBFGrid(3) if size <= 4 else Fourier(2)
+    size = input_size(job.environment.observation_space)
+    chunks: list[Any] = []
+    for chunk in job.data:
+        chunks.append(np.reshape(chunk.observations, (chunk.size, -1)))
+        if chunks[-1].shape[1] != size:
+            raise ValueError(
+                f"an observation of the data has {chunks[-1].shape[1]} numbers, of the environment "
+                f"{size}: correct --env or --columns"
+            )
+        if sum(map(len, chunks)) >= _VISITS:
+            break
+    if not chunks:
+        raise ValueError("the data have no rows to choose a basis by: give one with --basis")
+    return np.concatenate(chunks)
 
 
 def _estimator(algo: str, job: Job, basis: Basis, settings: dict[str, Any]) -> Any:

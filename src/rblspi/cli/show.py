@@ -43,10 +43,14 @@ def show(
         str | None,
         typer.Option(metavar="ENV_ID", help="Another environment; module:EnvId imports first."),
     ] = None,
+    env_set: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="An argument of the environment; repeatable."),
+    ] = None,
 ) -> None:
     """Print a saved agent's settings and write maps of value, uncertainty and policy."""
     path = words.agent_file(agent)
-    loaded = words.load_agent(path, env)
+    loaded = words.load_agent(path, env, words.assignments("--env-set", env_set or []))
     folder = out or path.parent
     folder.mkdir(parents=True, exist_ok=True)
     _print_settings(loaded)

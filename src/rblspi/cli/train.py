@@ -20,13 +20,14 @@ if TYPE_CHECKING:
     from rblspi.agents import Agent
 
 DEFAULT_TIMESTEPS = 50_000
+DEFAULT_ALGORITHM = "rblspi"
 
 
 class Plan(NamedTuple):
     """What to run, from the command line and the file of ``--config`` together."""
 
     env: str | None
-    algo: str
+    algo: str | None
     basis: str | None
     episodes: int | None
     timesteps: int | None
@@ -47,7 +48,7 @@ def train(
         ),
     ] = None,
     algo: Annotated[
-        str | None, typer.Option(help="rblspi or online-lspi.", show_default="rblspi")
+        str | None, typer.Option(help="rblspi or online-lspi.", show_default=DEFAULT_ALGORITHM)
     ] = None,
     basis: Annotated[
         str | None,
@@ -114,9 +115,10 @@ def train(
     agent = _new_agent(plan) if resume is None else _old_agent(plan, resume)
     if plan.save is not None:
         plan.save.mkdir(parents=True, exist_ok=True)
-        _write_settings(agent, plan)
+        _write_settings(agent, plan, resume)
     with ExitStack() as stack:
-        callbacks = [stack.enter_context(log) for log in _logs(agent, plan)]
+        callbacks = [stack.enter_context(log) for log in _logs(agent, plan, resume)]
+        stack.enter_context(_kept(agent, plan.save))
         interrupted = stack.enter_context(_stop_on_interrupt(agent))
         start = time.perf_counter()
         agent.learn(
@@ -127,8 +129,6 @@ def train(
             episodes=plan.episodes,
         )
         seconds = time.perf_counter() - start
-    if plan.save is not None:
-        agent.save(plan.save / "agent.npz")
     _summarise(agent, seconds, plan.save, interrupted())
 
 
@@ -148,7 +148,7 @@ def _plan(
     folder = merged.get("save")
     plan = Plan(
         merged.get("env"),
-        merged.get("algo", "rblspi"),
+        merged.get("algo"),
         merged.get("basis"),
         merged.get("episodes"),
         merged.get("timesteps"),
@@ -168,7 +168,7 @@ def _plan(
 def _new_agent(plan: Plan) -> Agent:
     if plan.env is None:
         raise ValueError("name an environment: rblspi train ENV_ID, one of rblspi list")
-    kind: Any = words.algorithm(plan.algo)
+    kind: Any = words.algorithm(plan.algo or DEFAULT_ALGORITHM)
     settings = words.checked_settings(kind, plan.settings)
     basis = words.basis(plan.basis)
     env = words.environment(plan.env, **plan.arguments)
@@ -177,20 +177,56 @@ def _new_agent(plan: Plan) -> Agent:
 
 
 def _old_agent(plan: Plan, path: Path) -> Agent:
-    if plan.basis is not None or plan.settings or plan.seed is not None:
-        raise ValueError(
-            "--resume keeps the agent's own settings: leave out --basis, --set, --seed"
-        )
-    return words.load_agent(path, plan.env)
+    typed = {"--algo": plan.algo, "--basis": plan.basis, "--seed": plan.seed}
+    wrong = [f"{name} {value}" for name, value in typed.items() if value is not None]
+    wrong += [f"--set {name}={value}" for name, value in plan.settings.items()]
+    if wrong:
+        raise ValueError(f"--resume keeps the agent's own settings: leave out {', '.join(wrong)}")
+    return words.load_agent(path, plan.env, plan.arguments)
 
 
-def _logs(agent: Agent, plan: Plan) -> Iterator[Any]:
+def _logs(agent: Agent, plan: Plan, resume: Path | None) -> Iterator[Any]:
     from rblspi.agents.callbacks import MonitorFile, TensorBoard
 
     if plan.save is not None:
-        yield MonitorFile(plan.save / "monitor.csv", _identifier(agent, plan))
+        monitor = plan.save / "monitor.csv"
+        yield MonitorFile(monitor, _identifier(agent, plan), append=_goes_on_in(plan.save, resume))
         if plan.tensorboard:
             yield TensorBoard(plan.save / "tensorboard")
+
+
+def _goes_on_in(folder: Path, resume: Path | None) -> bool:
+    """Whether the folder has the episodes of the agent that goes on."""
+    return (
+        resume is not None
+        and words.agent_file(resume).resolve() == (folder / "agent.npz").resolve()
+    )
+
+
+@contextmanager
+def _kept(agent: Agent, folder: Path | None) -> Iterator[None]:
+    """Save the agent afterwards, whatever ended the learning: an environment may fail, too."""
+    try:
+        yield
+    except BaseException as error:
+        if folder is not None:
+            _forget_bad_numbers(agent)
+            agent.save(folder / "agent.npz")
+            error.add_note(f"What was learnt until then is saved in {folder}")
+        raise
+    if folder is not None:
+        agent.save(folder / "agent.npz")
+
+
+def _forget_bad_numbers(agent: Agent) -> None:
+    """Clear what an episode that failed left behind: no file may hold a NaN.
+
+    The next episode writes all of it anew before it is read.
+    """
+    place = agent.session.place
+    if place.clock[0] < 0:
+        for numbers in (place.state, place.x, place.y, place.earned):
+            numbers[:] = 0.0
 
 
 @contextmanager
@@ -212,24 +248,31 @@ def _stop_on_interrupt(agent: Agent) -> Iterator[Callable[[], bool]]:
         signal.signal(signal.SIGINT, before)
 
 
-def _write_settings(agent: Agent, plan: Plan) -> None:
-    """Every setting of the run, defaults included: ``--config`` with this file repeats it."""
+def _write_settings(agent: Agent, plan: Plan, resume: Path | None) -> None:
+    """Every setting of the run, defaults included: ``--config`` with this file repeats it.
+
+    The goals of an agent that goes on are counted from its very beginning, as if it had never
+    stopped; how much of that was done before is in the table ``resumed``.
+    """
     from importlib.metadata import version
 
     settings = agent.get_parameters()
     seed = settings.pop("seed")
+    steps, episodes = agent.num_timesteps, len(agent.episodes)  # zero unless it goes on
+    before = {"agent": str(resume), "timesteps": steps, "episodes": episodes}
     configuration.write(
         plan.save / "settings.toml",  # type: ignore[operator]
         {
             "env": _identifier(agent, plan),
             "algo": _name(agent),
             "basis": _written(agent.basis),
-            "episodes": plan.episodes,
-            "timesteps": plan.timesteps,
+            "episodes": None if plan.episodes is None else episodes + plan.episodes,
+            "timesteps": None if plan.timesteps is None else steps + plan.timesteps,
             "seed": seed,
             "tensorboard": plan.tensorboard,
             "set": settings,
-            "env_set": plan.arguments,
+            "env_set": _arguments(agent) | plan.arguments,
+            "resumed": None if resume is None else before,
             "versions": {
                 "python": sys.version.split()[0],
                 **{name: version(name) for name in ("rblspi", "gymnasium", "numpy", "numba")},
@@ -241,6 +284,20 @@ def _write_settings(agent: Agent, plan: Plan) -> None:
 def _identifier(agent: Agent, plan: Plan) -> str | None:
     spec = agent.env.spec
     return plan.env if spec is None else str(spec.id)
+
+
+def _arguments(agent: Agent) -> dict[str, Any]:
+    """What the environment was made with, apart from what is registered for its id."""
+    import gymnasium as gym
+
+    from rblspi.agents import storage
+
+    description = storage.describe(agent.env)
+    arguments: dict[str, Any] = description["arguments"]
+    registered, limit = gym.registry.get(description["id"]), description["limit"]
+    if registered is not None and registered.max_episode_steps != limit:
+        arguments["max_episode_steps"] = -1 if limit is None else limit
+    return arguments
 
 
 def _name(agent: Agent) -> str:

@@ -37,13 +37,17 @@ def watch(
         str | None,
         typer.Option(metavar="ENV_ID", help="Another environment; module:EnvId imports first."),
     ] = None,
+    env_set: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="An argument of the environment; repeatable."),
+    ] = None,
 ) -> None:
     """Write a GIF or MP4 of what a saved agent does."""
     path = words.agent_file(agent)
     target = out or path.with_name("episode.gif")
     if target.suffix not in (".gif", ".mp4"):
         raise ValueError(f"--out {target} must end in .gif or .mp4")
-    loaded = words.load_agent(path, env)
+    loaded = words.load_agent(path, env, words.assignments("--env-set", env_set or []))
     stage = _stage(loaded)
     frames = _film(loaded, stage, episodes, steps, seed, not explore)
     rate = fps or int(stage.metadata.get("render_fps") or 30)

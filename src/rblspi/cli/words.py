@@ -149,7 +149,7 @@ def _import(module: str, name: str) -> None:
         raise ValueError(
             f"{name}: there is no module {missing!r}: install it, or go to the folder it is in"
         ) from error
-    except (ImportError, SyntaxError, TypeError, ValueError) as error:
+    except Exception as error:  # whatever a module of the user's does
         raise ValueError(f"{name}: importing {module} failed: {error}") from error
 
 
@@ -162,8 +162,16 @@ def agent_file(path: Path) -> Path:
     return path
 
 
-def load_agent(path: Path, env: str | None = None) -> Agent:
-    """Read an agent, for the environment in its file or for a named one."""
-    from rblspi.agents import Agent
+def load_agent(
+    path: Path, env: str | None = None, arguments: Mapping[str, Any] | None = None
+) -> Agent:
+    """Read an agent, for the environment in its file or for a named one.
 
-    return Agent.load(agent_file(path), None if env is None else environment(env))
+    Arguments of the environment from the command line go before those in the file.
+    """
+    from rblspi.agents import Agent, storage
+
+    file, given = agent_file(path), arguments or {}
+    if env is not None:
+        return Agent.load(file, environment(env, **given))
+    return Agent.load(file, storage.environment_of(file, given) if given else None)

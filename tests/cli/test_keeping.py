@@ -1,0 +1,237 @@
+"""What was learnt, logged or typed is not lost on the way from one command to the next."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+from rblspi import Agent
+from rblspi.cli import main
+from rblspi.cli.fit import Job, _usual_basis
+from rblspi.transitions import Transitions
+
+CAR = "rblspi/MountainCar-v0"
+
+#: an environment that raises, or returns a reward that is no number, in its 31st step
+FRAGILE = """
+import gymnasium, numpy
+
+class Fragile(gymnasium.Env):
+    observation_space = gymnasium.spaces.Box(0.0, 1.0, (1,))
+    action_space = gymnasium.spaces.Discrete(2)
+    steps = 0
+
+    def __init__(self, how="never", render_mode=None):
+        self.how = how
+        if how == "at once":
+            raise RuntimeError("no such file of levels")
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return self.np_random.random(1, numpy.float32), {}
+
+    def step(self, action):
+        self.steps += 1
+        failing = self.steps > 30
+        if failing and self.how == "raise":
+            raise ValueError("out of cheese")
+        if failing and self.how == "numpy":
+            numpy.zeros(3).reshape(2)
+        if failing and self.how == "file":
+            open("/nosuch/file")
+        reward = float("nan") if failing and self.how == "nan" else 1.0
+        seen = self.np_random.random(1, numpy.float32)
+        if failing and self.how == "observation":
+            seen[:] = numpy.nan
+        return seen, reward, self.steps % 10 == 0, False, {}
+
+if "Fragile-v0" not in gymnasium.registry:
+    gymnasium.register("Fragile-v0", Fragile, disable_env_checker=True)
+"""
+NAME = "my_fragile_module:Fragile-v0"
+
+
+def run(*arguments: str | Path | int) -> int:
+    """Exit code of a command."""
+    with pytest.raises(SystemExit) as caught:
+        main([str(argument) for argument in arguments])
+    return int(caught.value.code or 0)
+
+
+@pytest.fixture
+def fragile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    (tmp_path / "my_fragile_module.py").write_text(FRAGILE)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return NAME
+
+
+# Environments that fail -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("how", ["raise", "numpy", "nan", "observation"])
+def test_what_was_learnt_before_a_failure_is_saved(
+    how: str, fragile: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "run"
+    arguments = ("--basis", "rbf:2", "--env-set", f"how={how}", "--save", folder, "--quiet")
+    assert run("train", fragile, *arguments) in (1, 2)
+    (line,) = capsys.readouterr().err.strip().splitlines()
+    assert f"is saved in {folder}" in line
+    agent = Agent.load(folder / "agent.npz", "Fragile-v0")
+    assert len(agent.episodes) == 3
+    assert agent.posterior is not None
+    assert np.any(agent.posterior.mean)
+    assert len((folder / "monitor.csv").read_text().splitlines()) == 5
+    agent.learn(20)
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ("raise", "the environment Fragile raised ValueError: out of cheese"),
+        ("numpy", "the environment Fragile raised ValueError: cannot reshape"),
+        ("file", "the environment Fragile raised FileNotFoundError"),
+        ("at once", "the environment Fragile raised RuntimeError: no such file of levels"),
+    ],
+)
+def test_an_error_of_the_environment_is_said_to_be_its(
+    how: str,
+    message: str,
+    fragile: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    command = ("train", fragile, "--basis", "rbf:2", "--env-set", f"how={how}", "--quiet")
+    assert run(*command) == 1
+    (line,) = capsys.readouterr().err.strip().splitlines()
+    assert message in line
+    assert "RBLSPI_DEBUG=1" in line
+    assert "should not happen" not in line
+    monkeypatch.setenv("RBLSPI_DEBUG", "1")
+    assert run(*command) == 1
+    assert "Traceback" in capsys.readouterr().err
+
+
+# Arguments of environments --------------------------------------------------------------------
+
+
+def test_arguments_that_are_text_are_given_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, text = tmp_path / "lake", ("--env-set", "map_name=8x8")
+    budget = ("--timesteps", 60, "--quiet")
+    start = ("train", "FrozenLake-v1", "--env-set", "is_slippery=False", "--save", folder)
+    assert run(*start, *text, *budget) == 0
+    assert run("evaluate", folder) == 2
+    assert "'map_name' = '8x8'" in (message := capsys.readouterr().err)
+    assert "--env-set NAME=VALUE" in message
+    assert run("evaluate", folder, "--episodes", 2, *text) == 0
+    assert run("show", folder, "--out", tmp_path, "--resolution", 3, *text) == 0
+    assert run("train", "--resume", folder, "--save", folder, *budget, *text) == 0
+    arguments = tomllib.loads((folder / "settings.toml").read_text())["env_set"]
+    assert arguments == {"map_name": "8x8", "is_slippery": False}
+    pytest.importorskip("pygame")
+    assert run("watch", folder, "-o", tmp_path / "lake.gif", "--steps", 3, *text) == 0
+
+
+def test_a_file_decides_nothing_about_arguments_that_are_not_given(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ("--env-set", "map_name=8x8", "--timesteps", 20, "--quiet", "--save", tmp_path)
+    assert run("train", "FrozenLake-v1", *arguments) == 0
+    assert run("evaluate", tmp_path, "--env-set", "is_slippery=False") == 2
+    assert "'map_name' = '8x8'" in capsys.readouterr().err
+    assert run("evaluate", tmp_path, "--env-set", "map_name=8x8", "--env-set", "nosuch=1") == 2
+    assert "nosuch" in capsys.readouterr().err
+
+
+# Going on -------------------------------------------------------------------------------------
+
+
+def test_going_on_in_the_same_folder_keeps_its_log(tmp_path: Path) -> None:
+    folder, whole = tmp_path / "run", tmp_path / "whole"
+    new = ("train", CAR, "--basis", "rbf:2", "--seed", 3, "--env-set", "max_episode_steps=50")
+    assert run(*new, "--timesteps", 220, "--save", folder, "--quiet") == 0
+    before = (folder / "monitor.csv").read_text()
+    again = ("train", "--resume", folder, "--timesteps", 180, "--quiet")
+    assert run(*again, "--save", f"{folder}/../run") == 0
+    after = (folder / "monitor.csv").read_text()
+    assert after.startswith(before)
+    assert len(after.splitlines()) == 2 + len(Agent.load(folder / "agent.npz").episodes)
+    seconds = [float(line.split(",")[2]) for line in after.splitlines()[2:]]
+    assert seconds == sorted(seconds)
+    settings = tomllib.loads((folder / "settings.toml").read_text())
+    assert settings["timesteps"] == 400
+    assert settings["resumed"] == {"agent": str(folder), "timesteps": 220, "episodes": 4}
+    assert settings["env_set"] == {"max_episode_steps": 50}
+    assert run("train", "--config", folder / "settings.toml", "--save", whole, "--quiet") == 0
+    np.testing.assert_array_equal(
+        Agent.load(folder / "agent.npz").episodes, Agent.load(whole / "agent.npz").episodes
+    )
+
+
+def test_episodes_are_counted_from_the_beginning_too(tmp_path: Path) -> None:
+    new = ("train", CAR, "--basis", "rbf:2", "--episodes", 2, "--save", tmp_path / "a", "--quiet")
+    assert run(*new) == 0
+    again = ("--resume", tmp_path / "a", "--episodes", 1, "--save", tmp_path / "b", "--quiet")
+    assert run("train", *again) == 0
+    settings = tomllib.loads((tmp_path / "b" / "settings.toml").read_text())
+    assert settings["episodes"] == 3
+    assert "timesteps" not in settings
+    assert len((tmp_path / "b" / "monitor.csv").read_text().splitlines()) == 3
+
+
+def test_a_log_that_is_none_is_not_written_below(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    new = ("train", CAR, "--basis", "rbf:2", "--timesteps", 20, "--save", tmp_path, "--quiet")
+    assert run(*new) == 0
+    (tmp_path / "monitor.csv").write_text("my notes\n")
+    assert run("train", "--resume", tmp_path, "--timesteps", 9, "--save", tmp_path) == 2
+    assert "does not begin as a monitor file does" in capsys.readouterr().err
+    assert (tmp_path / "monitor.csv").read_text() == "my notes\n"
+
+
+@pytest.mark.parametrize("algorithm", ["rblspi", "online-lspi"])
+def test_going_on_refuses_another_algorithm(
+    algorithm: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    new = ("train", CAR, "--basis", "rbf:2", "--timesteps", 20, "--save", tmp_path, "--quiet")
+    assert run(*new) == 0
+    assert run("train", "--resume", tmp_path, "--algo", algorithm) == 2
+    message = "keeps the agent's own settings: leave out --algo " + algorithm
+    assert message in capsys.readouterr().err
+
+
+# From a log to a policy -----------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore:after .* iterations of BLSPI")
+def test_fitting_chooses_a_basis_where_there_are_no_bounds(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("pyarrow")
+    log, policy = tmp_path / "log.parquet", tmp_path / "policy.npz"
+    collect = ("collect", "CartPole-v1", "--policy", "random", "--transitions", 500, "--out", log)
+    assert run(*collect) == 0
+    fit = ("fit", log, "--algo", "blspi", "--env", "CartPole-v1", "--save", policy, "--quiet")
+    assert run(*fit) == 0
+    capsys.readouterr()
+    assert run("evaluate", policy, "--episodes", 2, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["length"]["mean"] > 1
+
+
+def test_data_of_another_environment_choose_no_basis() -> None:
+    seen = np.zeros((5, 3))
+    data = [Transitions.from_arrays(seen, [0] * 5, [0.0] * 5, seen, [False] * 5)]
+    job = Job(data, gym.make("CartPole-v1"), 2, 5, True)
+    with pytest.raises(ValueError, match="has 3 numbers, of the environment 4: correct --env"):
+        _usual_basis(job)
+    with pytest.raises(ValueError, match="no rows to choose a basis by: give one with --basis"):
+        _usual_basis(job._replace(data=[]))
