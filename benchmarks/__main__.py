@@ -1,6 +1,7 @@
 """Measure everything on one BLAS thread; print a table and write it as JSON.
 
     python -m benchmarks [--only NAME ...] [--out FILE]
+    python -m benchmarks --markdown FILE ...      # tables of earlier results, for the README
 
 Leave the machine alone meanwhile. What falls short is shown as falling short.
 """
@@ -57,12 +58,27 @@ def show(rows: list[Row], console: Console) -> None:
         console.print(f"[bold]{row.name}[/bold]", json.dumps(row.details, default=float))
 
 
+def print_markdown(paths: list[Path]) -> None:
+    """Print the tables of result files as one."""
+    results = [json.loads(path.read_text()) for path in paths]
+    print(f"{results[0]['date']}, {results[0]['machine']}, one BLAS thread:\n")
+    print("| what | measured | goal | reached |\n|---|---|---|---|")
+    for row in (row for result in results for row in result["rows"]):
+        value = f"{row['measured']:.2g}" if row["measured"] < 100 else f"{row['measured']:.0f}"
+        verdict = {None: "", True: "yes", False: "no"}[row["reached"]]
+        print(f"| {row['name']} | {value} {row['unit']} | {row['goal']} | {verdict} |")
+
+
 def main() -> None:
     """Run the benchmarks that were asked for."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks")
     parser.add_argument("--only", nargs="+", choices=BENCHMARKS, default=list(BENCHMARKS))
     parser.add_argument("--out", type=Path, default=Path("docs/benchmarks.json"))
+    parser.add_argument("--markdown", nargs="+", type=Path, metavar="FILE")
     arguments = parser.parse_args()
+    if arguments.markdown:
+        print_markdown(arguments.markdown)
+        return
     console = Console(width=120)
     rows: list[Row] = []
     for name in arguments.only:
