@@ -89,7 +89,7 @@ def _values(fitted: Any) -> np.ndarray:
 
 
 def _chain_set(seed: int) -> np.ndarray:
-    """For both algorithms, whether the best policy is the last, one of all, the last of a circle."""
+    """For both, whether the best policy is the last, any, the last before the first mixture."""
     found = []
     for fitted in _chain_fits(seed):
         best = (_values(fitted).argmax(axis=2) == OPTIMAL).all(axis=1)

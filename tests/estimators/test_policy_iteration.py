@@ -6,7 +6,7 @@ import pytest
 from gymnasium.spaces import Discrete
 
 from rblspi.environments.chain_walk import ChainWalk
-from rblspi.estimators import BLSPI, LSPI, ConvergenceWarning
+from rblspi.estimators import BLSPI, LSPI, LSTD, ConvergenceWarning
 from rblspi.features import OneHot, RBFGrid
 from rblspi.transitions import Transitions
 from tests.estimators.chain import (
@@ -23,18 +23,26 @@ BOTH = pytest.mark.parametrize("estimator", [LSPI, BLSPI])
 
 @pytest.mark.filterwarnings("ignore::rblspi.estimators.ConvergenceWarning")
 def test_fifty_sets_of_samples_lead_to_the_optimal_policy_of_the_chain():
-    policies = []
-    for transitions in random_episodes(50, 5000, seed=1):
+    ended, visited = [], []
+    for transitions in random_episodes(50, 5000, seed=0):
         lspi = LSPI(BASIS, 2, discount=DISCOUNT).fit(transitions)
         blspi = BLSPI(BASIS, 2, discount=DISCOUNT, prior_precision=0.01, noise_precision=1.0).fit(
             transitions
         )
-        policies.append((lspi.act(STATES), blspi.act(STATES)))
-    policies = np.array(policies)
+        ended.append([fitted.act(STATES) for fitted in (lspi, blspi)])
+        visited.append([visits_the_optimum(fitted) for fitted in (lspi, blspi)])
+    policies = np.array(ended)
     reached = (policies == OPTIMAL).all(axis=2).sum(axis=0)
     agreed = (policies[:, 0] == policies[:, 1]).all(axis=1).sum()
     assert (reached >= 48).all(), reached
+    assert (np.sum(visited, axis=0) >= 48).all(), visited
     assert agreed >= 48
+
+
+def visits_the_optimum(fitted):
+    x = fitted.features_(STATES)
+    policies = [(x @ i.weights.reshape(2, -1).T).argmax(axis=1) for i in fitted.history_]
+    return any((policy == OPTIMAL).all() for policy in policies)
 
 
 @BOTH
@@ -112,8 +120,15 @@ def test_memory_does_not_grow_with_the_data():
     assert peak < features_of_all / 2
 
 
-def test_a_cycle_of_policies_is_found():
-    feature = np.array([1.0, 2.0, -1.0])
+FEATURE = np.array([1.0, 2.0, -1.0])
+
+
+def feature(state):
+    return FEATURE[state : state + 1]
+
+
+def circling(**settings):
+    """An LSPI, and transitions on which two policies follow one another for ever."""
     transitions = Transitions.from_arrays(
         [0, 2, 2, 1, 0, 2],
         [1, 0, 0, 0, 1, 0],
@@ -121,16 +136,64 @@ def test_a_cycle_of_policies_is_found():
         [2, 0, 1, 2, 1, 2],
         [False] * 6,
     )
-    lspi = LSPI(lambda s: feature[s : s + 1], 2, discount=0.9, observation_space=Discrete(3))
+    lspi = LSPI(feature, 2, discount=0.9, observation_space=Discrete(3), **settings)
+    return lspi, transitions
+
+
+def own_value(lspi, transitions, policy):
+    """What a policy promises itself in the next states, on average."""
+    lstd = LSTD(feature, 2, discount=0.9, observation_space=Discrete(3)).fit(transitions, policy)
+    return lstd.predict(transitions.next_observations, policy(transitions.next_observations)).mean()
+
+
+def test_of_a_circle_of_policies_the_one_of_the_highest_value_is_kept():
+    lspi, transitions = circling()
     with pytest.warns(ConvergenceWarning, match="2 policies follow one another for ever"):
         lspi.fit(transitions)
     assert lspi.cycle_ == 2
     assert not lspi.converged_
-    # Going on would repeat itself: the policy after the last is the one before the last.
-    again = LSPI(**{**lspi.get_params(), "initial_policy": lspi.act})
+    other, _ = circling(initial_policy=lspi.act, max_iterations=1)
     with pytest.warns(ConvergenceWarning):
-        again.fit(transitions)
-    assert again.history_[0].policy == lspi.history_[-2].policy
+        other.fit(transitions)
+    assert (lspi.act([0, 1, 2]) != other.act([0, 1, 2])).any()
+    kept, left = (own_value(lspi, transitions, policy) for policy in (lspi.act, other.act))
+    assert kept > left
+
+
+def test_a_circle_is_left_by_a_mixture_of_its_policies_once():
+    lspi, transitions = circling()
+    with pytest.warns(ConvergenceWarning):
+        lspi.fit(transitions)
+    assert [iteration.mixed for iteration in lspi.history_].count(2) == 1
+    (at,) = (i for i, iteration in enumerate(lspi.history_) if iteration.mixed == 2)
+    assert lspi.history_[at].policy.startswith("mixture ")
+    # The sums of a mixture are the mean of those of its policies, A and b alike.
+    x, y = FEATURE[transitions.observations], FEATURE[transitions.next_observations]
+    matrices = []
+    for weights in (lspi.history_[at - 2].weights, lspi.history_[at - 1].weights):
+        after = (y[:, None] * weights).argmax(axis=1)
+        phi, phi_after = (
+            np.eye(2)[a] * f[:, None] for a, f in ((transitions.actions, x), (after, y))
+        )
+        matrices.append(phi.T @ (phi - 0.9 * phi_after) + 1e-6 * np.eye(2))
+    reward = phi.T @ transitions.rewards
+    expected = np.linalg.solve(np.mean(matrices, axis=0), reward)
+    np.testing.assert_allclose(lspi.history_[at].weights, expected, rtol=1e-6)
+
+
+def test_mixtures_free_a_chain_from_its_circle():
+    transitions = random_episodes(50, 5000, seed=3)[35]
+    lspi = LSPI(BASIS, 2, discount=DISCOUNT).fit(transitions)
+    assert lspi.converged_
+    assert max(iteration.mixed for iteration in lspi.history_) == 6
+    np.testing.assert_array_equal(lspi.act(STATES), OPTIMAL)
+
+
+def test_every_iteration_is_told_when_it_is_done():
+    told = []
+    lspi = LSPI(BASIS, 2, discount=DISCOUNT)
+    lspi.fit(random_episodes(1, 5000, seed=0)[0], callback=told.append)
+    assert told == lspi.history_
 
 
 def test_the_cap_on_iterations_is_kept_and_said():

@@ -20,8 +20,8 @@ Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 Policy = Callable[[Any], int]
 
-#: transitions of a chunk
-CHUNK = 2**17
+#: transitions of a chunk, and of a row group where it is written
+CHUNK = 2**19
 
 
 class Collected(NamedTuple):

@@ -52,6 +52,7 @@ class ParquetData(TabularData):
         self.pieces = [piece for file in _files(path) for piece in _row_groups(file)]
         if not self.size:
             raise DataError(f"there are no rows in {path}")
+        self._columns = list(_open(self.pieces[0].path).schema_arrow.names)
 
     @property
     def size(self) -> int:
@@ -86,12 +87,12 @@ class ParquetData(TabularData):
         part = object.__new__(ParquetData)
         TabularData.__init__(part, self.columns, self.actions, self.skip_bad)
         part.pieces = [piece]
+        part._columns = self._columns
         part._dimensions = self._dimensions
         return part
 
     def _names(self) -> tuple[list[str], str]:
-        first = self.pieces[0].path
-        return list(_open(first).schema_arrow.names), str(first)
+        return self._columns, str(self.pieces[0].path)
 
     def _batches(self, wanted: list[str]) -> Iterator[Batch]:
         for path, pieces in _by_file(self.pieces):

@@ -54,13 +54,18 @@ class OnCluster:
     def map_parts(self, work: Work[Result]) -> Iterator[Result]:
         """What the work makes of every part, in order."""
         self.bad = BadRows()
-        (shared,) = self.client.scatter([work], broadcast=True, hash=False)
+        # The result of a task: unlike data that are sent, it is made again if it is lost.
+        shared = self.client.submit(_same, work, pure=False)
         futures = self.client.map(_run, self.data, work=shared, pure=False)
         while futures:
             result, bad = futures[0].result()
             del futures[0]  # lets the cluster forget it
             self.bad.add(bad)
             yield result
+
+
+def _same(work: Work[Result]) -> Work[Result]:
+    return work
 
 
 def _run(part: Iterable[Transitions], work: Work[Result]) -> tuple[Result, BadRows]:

@@ -1,0 +1,41 @@
+import pytest
+
+from rblspi.cli import main
+from rblspi.datasets import ParquetData
+
+
+def run(*arguments):
+    """Exit code of the command line."""
+    with pytest.raises(SystemExit) as exit_:
+        main([str(argument) for argument in arguments])
+    return exit_.value.code
+
+
+def test_random_transitions_are_written_with_their_origin(tmp_path, capsys):
+    out = tmp_path / "logs" / "car.parquet"
+    assert (
+        run("collect", "rblspi/MountainCar-v0", "--transitions", 1000, "--seed", 3, "-o", out) == 0
+    )
+    assert "car.parquet: 1,000 transitions" in capsys.readouterr().out
+    data = ParquetData(out, actions=3)
+    assert data.size == sum(chunk.size for chunk in data) == 1000
+    assert data.metadata["environment"] == "rblspi/MountainCar-v0"
+    assert data.metadata["seed"] == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["rblspi/MountainCar-v0", "-o", "car.csv"], "--out car.csv must end in .parquet"),
+        (["rblspi/MountanCar-v0", "-o", "a.parquet"], "did you mean rblspi/MountainCar-v0"),
+        (["Pendulum-v1", "-o", "a.parquet", "--quiet"], "is not discrete"),
+        (["CartPole-v1", "-o", "a.parquet", "--policy", "no.npz"], "there is no agent no.npz"),
+    ],
+)
+def test_faults_end_in_one_sentence(tmp_path, monkeypatch, capsys, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    assert run("collect", *arguments) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,117 @@
+import json
+import re
+
+import numpy as np
+import pytest
+
+from rblspi.agents import Agent, FittedPolicy
+from rblspi.datasets import ParquetData, ParquetWriter, collect
+from rblspi.estimators import BLSPI
+from rblspi.features import RBFGrid
+from tests.cli.test_collect import run
+
+WORDS = "RBFGrid(3, width=1.5, low=(-0.8, -1), high=(0.8, 1))"
+BASIS = RBFGrid(3, width=1.5, low=(-0.8, -1), high=(0.8, 1))
+SETTINGS = ("--basis", WORDS, "--set", "discount=0.95", "--set", "prior_precision=1e-6")
+
+
+def write(path, metadata=None, spoil=lambda log: None):
+    (chunk,) = collect("rblspi/InvertedPendulum-v0", 9000, seed=0)
+    spoil(chunk.transitions)
+    with ParquetWriter(path, metadata) as writer:
+        writer.write(chunk.transitions.rows(0, 5000))
+        writer.write(chunk.transitions.rows(5000, 9000))
+    return path
+
+
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory):
+    origin = {"environment": "rblspi/InvertedPendulum-v0", "arguments": {}}
+    return write(tmp_path_factory.mktemp("logs") / "pendulum.parquet", origin)
+
+
+def test_a_policy_from_logs_is_an_agent_like_others(logs, tmp_path, capsys):
+    file = tmp_path / "agent.npz"
+    assert run("fit", logs, "--algo", "blspi", *SETTINGS, "--save", file) == 0
+    said = capsys.readouterr()
+    assert "iteration 1: " in said.err
+    assert "BLSPI: 9,000 transitions, 30 weights, rank 30" in said.out
+    assert re.search(r"policy iteration converged after \d+ iterations", said.out)
+    assert "coverage, visited by the policy: in 0.0% of 10,000 states" in said.out
+
+    agent = Agent.load(file)
+    assert isinstance(agent, FittedPolicy)
+    assert agent.algorithm == "blspi"
+    fitted = BLSPI(BASIS, 3, discount=0.95, prior_precision=1e-6).fit(ParquetData(logs))
+    np.testing.assert_array_equal(agent.state.weights, fitted.weights_)
+
+    assert run("evaluate", file, "--episodes", 2, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["length"]["mean"] == 3000
+    assert run("show", file) == 0
+    assert run("watch", file, "--steps", 3, "--out", tmp_path / "film.gif") == 0
+    assert {"maps.png", "film.gif"} <= {path.name for path in tmp_path.iterdir()}
+
+
+def test_the_value_of_a_saved_policy_comes_with_an_interval(logs, tmp_path, capsys):
+    file, values = tmp_path / "agent.npz", tmp_path / "values.npz"
+    assert run("fit", logs, "--basis", WORDS, "--set", "discount=0.95", "--save", file) == 0
+    arguments = ("--basis", WORDS, "--set", "discount=0.95", "--quiet")
+    assert run("fit", logs, "--algo", "lstd", "--policy", file, "--save", values, *arguments) == 0
+    assert "value of the policy in its first states:" in capsys.readouterr().out
+    assert Agent.load(values).algorithm == "lstd"
+    assert run("fit", logs, "--algo", "blstd", *arguments) == 0
+    assert "BLSTD: 9,000 transitions, 10 weights" in capsys.readouterr().out
+
+
+def test_without_an_environment_the_logs_will_do(tmp_path, capsys):
+    path, file = write(tmp_path / "log.parquet"), tmp_path / "agent.npz"
+    assert run("fit", path, "--algo", "blspi", *SETTINGS, "--save", file, "--quiet") == 0
+    assert "coverage, next in the data:" in capsys.readouterr().out
+    agent = Agent.load(file)
+    assert agent.actions == 3
+    assert agent.predict([0.0, 0.0])[0] in range(3)
+    assert run("evaluate", file) == 2
+    assert "only logs of this environment are known" in capsys.readouterr().err
+    assert run("evaluate", file, "--env", "rblspi/InvertedPendulum-v0", "--episodes", 1) == 0
+
+
+def spoil(log):
+    log.rewards[6000] = np.nan
+    log.actions[[3, 8000]] = 7
+
+
+def test_bad_rows_are_named_or_counted(tmp_path, capsys):
+    origin = {"environment": "rblspi/InvertedPendulum-v0", "arguments": {}}
+    path = write(tmp_path / "bad.parquet", origin, spoil)
+    assert run("fit", path, *SETTINGS[:4], "--quiet") == 2
+    said = capsys.readouterr().err
+    assert f"{path}, row 3, column action: 7 is not an action: they go from 0 to 2" in said
+    assert run("fit", path, *SETTINGS[:4], "--quiet", "--skip-bad") == 0
+    said = capsys.readouterr().out
+    assert "LSPI: 8,997 transitions" in said
+    assert "3 bad rows left out (action 2, reward 1)" in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--algo", "lspy"], "no algorithm is called 'lspy': did you mean lspi"),
+        (["--save", "agent"], "--save agent must end in .npz"),
+        (["--policy", "a.npz"], "--policy is for lstd and blstd"),
+        (["--algo", "lstd", "--save", "a.npz"], "gives values of states"),
+        (["--set", "pessimism=1"], "lspi has no setting 'pessimism'"),
+        (["--actions", "2"], "--actions 2"),
+        (["--columns", "state=nothing"], "has no column 'nothing' for the state"),
+        (["--columns", "nothing"], "must say FIELD=NAME"),
+    ],
+)
+def test_faults_end_in_one_sentence(logs, capsys, arguments, message):
+    assert run("fit", logs, "--basis", WORDS, "--quiet", *arguments) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+
+
+def test_data_that_are_not_there_are_named(capsys):
+    assert run("fit", "nothing.parquet") == 2
+    assert "there is no file or folder nothing.parquet" in capsys.readouterr().err
