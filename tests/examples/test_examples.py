@@ -16,6 +16,7 @@ SAYS = {
     "resume": ["equal to a run without a break: True"],
     "uncertainty_map": ["the best with probability", "puddle_world.png"],
     "compare": ["RBLSPI", "online LSPI"],
+    "from_logs": ["the policy balances for", "its true value: 5.421"],
     "demo": ["RBLSPI", "online LSPI", "500 steps", "demo/maps.png"],
 }
 
