@@ -1,8 +1,10 @@
 """The goals of one setting for all domains, from the block means of `rblspi reproduce`.
 
-    rblspi reproduce --config examples/experiments/no_tuning.toml \
-        --config examples/experiments/no_tuning_puddles.toml \
-        --runs 20 --out results/no_tuning --export results/no_tuning/blocks.csv
+    rblspi reproduce --runs 20 --out results/no_tuning --export results/no_tuning/blocks.csv \
+        --config examples/experiments/no_tuning_cars.toml \
+        --config examples/experiments/no_tuning_pendulum.toml \
+        --config examples/experiments/no_tuning_pole.toml \
+        --config examples/experiments/no_tuning_puddles.toml
     python -m benchmarks.no_tuning results/no_tuning/blocks.csv
 
 Prints the table as Markdown.
