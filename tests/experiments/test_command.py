@@ -122,9 +122,12 @@ def test_ctrl_c_keeps_what_is_finished_and_says_how_to_go_on(tmp_path):
     path = tmp_path / "mine.toml"
     path.write_text(GOOD, encoding="utf-8")
     code = (
-        "import typer; from rblspi.cli.reproduce import reproduce\n"
+        "import signal, typer; from rblspi.cli.reproduce import reproduce\n"
         "app = typer.Typer(); app.command()(reproduce)\n"
-        "if __name__ == '__main__': app()\n"
+        "if __name__ == '__main__':\n"
+        # A shell that runs tests in the background makes its children ignore Ctrl-C.
+        "    signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "    app()\n"
     )
     program = tmp_path / "program.py"
     program.write_text(code)
