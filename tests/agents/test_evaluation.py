@@ -113,3 +113,15 @@ def test_parts_that_begin_only_together_are_refused_where_that_matters() -> None
     assert evaluate(agent, Together(), episodes=2, longest=10).lengths.tolist() == [10.0, 10.0]
     with pytest.raises(ValueError, match=r"not over after longest=10 steps.*pass a larger longest"):
         evaluate(agent, Together(), episodes=3, longest=10)
+
+
+def test_maps_leave_the_random_numbers_of_the_training_environment_alone() -> None:
+    """As an evaluation does: they too have to use the agent's own environment here."""
+    from rblspi.report import maps
+
+    env = gym.Wrapper(gym.make("CartPole-v1").unwrapped)
+    env.unwrapped.spec = None
+    agent = RBLSPI(env, seed=0).learn(50)
+    before = env.unwrapped.np_random.bit_generator.state
+    maps._visited(agent, seed=3)
+    assert env.unwrapped.np_random.bit_generator.state == before

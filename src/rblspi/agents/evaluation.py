@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import gymnasium as gym
@@ -104,18 +104,28 @@ def evaluate(
     check.count("longest", longest)
     if isinstance(env, VectorEnv):
         return _evaluate_vector(agent, env, episodes, deterministic, seed, longest)
-    single = fresh_environment(agent) if env is None else make(env)
-    if single is agent.env:
-        with borrowed(agent):
-            return _evaluate_single(agent, single, episodes, deterministic, seed, longest)
-    try:
+    with _environment(agent, env) as single:
         return _evaluate_single(agent, single, episodes, deterministic, seed, longest)
-    finally:
-        if single is not env:
-            single.close()
 
 
-def fresh_environment(agent: Agent) -> gym.Env[Any, Any]:
+def _environment(
+    agent: Agent, env: gym.Env[Any, Any] | str | None
+) -> AbstractContextManager[gym.Env[Any, Any]]:
+    """Where to evaluate: what was made for that is closed afterwards, the rest left as it was."""
+    if env is None:
+        return spare_environment(agent)
+    if isinstance(env, str):
+        return closing(make(env))
+    return borrowed(agent) if env is agent.env else nullcontext(make(env))
+
+
+def spare_environment(agent: Agent) -> AbstractContextManager[gym.Env[Any, Any]]:
+    """An environment like the agent's: a copy, or its own where none can be made."""
+    env = _copy_of_environment(agent)
+    return borrowed(agent) if env is agent.env else closing(env)
+
+
+def _copy_of_environment(agent: Agent) -> gym.Env[Any, Any]:
     """A copy of the environment the agent learns in, which is in the middle of an episode.
 
     The agent's own, to be used within `borrowed`, where it cannot be made anew: it has no id, or
@@ -129,7 +139,7 @@ def fresh_environment(agent: Agent) -> gym.Env[Any, Any]:
 
 
 @contextmanager
-def borrowed(agent: Agent) -> Iterator[None]:
+def borrowed(agent: Agent) -> Iterator[gym.Env[Any, Any]]:
     """Use the environment an agent learns in for something else.
 
     Afterwards its random numbers are as they were, and the agent begins a new episode.
@@ -139,7 +149,7 @@ def borrowed(agent: Agent) -> Iterator[None]:
     bits = generator.bit_generator if isinstance(generator, np.random.Generator) else None
     state: Any = None if bits is None else bits.state
     try:
-        yield
+        yield agent.env
     finally:
         if bits is not None:
             bits.state = state  # some environments seed it in place

@@ -11,7 +11,6 @@ import os
 import sqlite3
 import uuid
 import zlib
-from collections.abc import Iterator
 from contextlib import closing, suppress
 from datetime import UTC, datetime
 from os import PathLike
@@ -264,11 +263,3 @@ def versions() -> dict[str, str]:
 
     packages = ("rblspi", "numpy", "scipy", "numba", "gymnasium")
     return {"python": platform.python_version(), **{name: version(name) for name in packages}}
-
-
-def runs_of(
-    store: Store, curve: Curve, code: str, names: tuple[str, ...]
-) -> Iterator[tuple[Record, dict[str, NDArray[Any]]]]:
-    """Every run of a curve with the arrays of these names."""
-    for record in store.records(curve, code):
-        yield record, {name: store.array(record, name) for name in names}

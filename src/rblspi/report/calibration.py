@@ -11,13 +11,14 @@ import copy
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import gymnasium as gym
 import numpy as np
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from scipy.stats import norm
 
 from rblspi import check
-from rblspi.agents.evaluation import fresh_environment
+from rblspi.agents.evaluation import spare_environment
 from rblspi.environments.chain_walk import ChainWalk
 from rblspi.report import ink
 
@@ -106,7 +107,13 @@ def _collect(mean: Array, std: Array | None, truth: Array, error: Array) -> Cali
 
 def _visited(agent: Agent, states: int, seed: int) -> tuple[list[Any], Array]:
     """Copies of the environment in states that the policy visits, and their observations."""
-    env = fresh_environment(agent)
+    with spare_environment(agent) as env:
+        return _copies_on_the_way(agent, env, states, seed)
+
+
+def _copies_on_the_way(
+    agent: Agent, env: gym.Env[Any, Any], states: int, seed: int
+) -> tuple[list[Any], Array]:
     rng = np.random.default_rng(seed)
     copies: list[Any] = []
     observations = []
@@ -123,8 +130,6 @@ def _visited(agent: Agent, states: int, seed: int) -> tuple[list[Any], Array]:
         if terminated or truncated:
             observation, _ = env.reset()
             skip = int(rng.integers(0, 5))
-    if env is agent.env:
-        agent.session.begin_episode()
     return copies, np.array(observations)
 
 

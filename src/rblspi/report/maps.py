@@ -21,7 +21,7 @@ from matplotlib.ticker import FormatStrFormatter, LogLocator, MaxNLocator, NullF
 from numpy.typing import NDArray
 
 from rblspi import check
-from rblspi.agents.evaluation import fresh_environment
+from rblspi.agents.evaluation import spare_environment
 from rblspi.datasets.logged import LoggedEnvironment
 from rblspi.features.bounds import bounds, input_size
 from rblspi.report import ink
@@ -205,22 +205,18 @@ def _visited(agent: Agent, seed: int, episodes: int = 5, longest: int = 1000) ->
     """Observations of a few episodes of the learnt policy; none where only logs are known."""
     if isinstance(agent.env.unwrapped, LoggedEnvironment):
         return []
-    env = fresh_environment(agent)
     found = []
-    for episode in range(episodes):
-        observation, _ = env.reset(seed=seed if episode == 0 else None)
-        path = [observation]
-        ended = False
-        while not ended and len(path) < longest:
-            action, _ = agent.predict(observation, deterministic=True)
-            observation, _, terminated, truncated, _ = env.step(action)
-            path.append(observation)
-            ended = terminated or truncated
-        found.append(np.array(path, dtype=np.float64).reshape(len(path), -1))
-    if env is agent.env:
-        agent.session.begin_episode()
-    else:
-        env.close()
+    with spare_environment(agent) as env:
+        for episode in range(episodes):
+            observation, _ = env.reset(seed=seed if episode == 0 else None)
+            path = [observation]
+            ended = False
+            while not ended and len(path) < longest:
+                action, _ = agent.predict(observation, deterministic=True)
+                observation, _, terminated, truncated, _ = env.step(action)
+                path.append(observation)
+                ended = terminated or truncated
+            found.append(np.array(path, dtype=np.float64).reshape(len(path), -1))
     return found
 
 
