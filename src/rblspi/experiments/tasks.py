@@ -24,6 +24,7 @@ class Outcome(NamedTuple):
     steps : int
         Transitions in all.
     seconds : float
+        Processor time, which other work on the machine does not lengthen.
     concerns : tuple of str
         What the algorithm warned of.
     code : str
@@ -45,14 +46,14 @@ def execute(run: Run) -> Outcome:
 
     learn: Callable[[Curve, int], tuple[dict[str, NDArray[Any]], int]]
     learn = _online if run.curve.algorithm in ONLINE else _offline
-    start = time.perf_counter()
+    start = time.thread_time()
     with (
         warnings.catch_warnings(record=True) as caught,
         threadpool_limits(limits=1, user_api="blas"),
     ):
         warnings.simplefilter("always")
         arrays, steps = learn(run.curve, run.seed)
-    seconds = time.perf_counter() - start
+    seconds = time.thread_time() - start
     concerns = tuple(sorted({str(warning.message) for warning in caught}))
     return Outcome(arrays, steps, seconds, concerns, code_version(run.curve))
 
