@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rblspi import linear_algebra as la
-from rblspi.compiled import jit
+from rblspi.compiled import jit, jit_borrowing
 from rblspi.recent import Recent, gather
 from rblspi.statistics import Statistics, empty
 
@@ -109,7 +109,7 @@ def new_belief(
     return belief
 
 
-@jit
+@jit_borrowing
 def absorb(belief: Belief, recent: Recent, discount: float) -> None:
     """Move the recent transitions into the sums, and what is derived from them along."""
     stop = 0
@@ -133,7 +133,7 @@ def absorb(belief: Belief, recent: Recent, discount: float) -> None:
         la.add_square(-1.0, e, belief.moment)
 
 
-@jit
+@jit_borrowing
 def _absorb_action(belief: Belief, action: int, start: int, stop: int) -> None:
     """E for the rows of one action; then its sums and the factor of its Gram matrix."""
     scratch, statistics = belief.scratch, belief.statistics
@@ -142,13 +142,13 @@ def _absorb_action(belief: Belief, action: int, start: int, stop: int) -> None:
     x, d, e = scratch.x[start:stop], scratch.d[start:stop], scratch.e[start:stop]
     u, small = scratch.u[:p], scratch.small[:p]
 
-    u[:] = x
+    la.copy(x, u)
     la.whiten_rows(upper, u)
     la.add_product_nt(1.0, u, u, 0.0, small)
     for i in range(p):
         small[i, i] += 1.0
     la.unwhiten_rows(upper, u)
-    e[:] = d
+    la.copy(d, e)
     la.add_product(-1.0, u, cross, 1.0, e)
     la.factor(small, p)
     la.whiten_columns(small, e)
@@ -157,19 +157,19 @@ def _absorb_action(belief: Belief, action: int, start: int, stop: int) -> None:
     la.add_product_tn(1.0, x, x, 1.0, statistics.gram[action])
     statistics.count[action] += p
     if 20 * p < len(upper):
-        u[:] = x
+        la.copy(x, u)
         for i in range(p):
             la.rank_one_update(upper, u[i])
     else:
         _factor_gram(belief, action)
 
 
-@jit
+@jit_borrowing
 def _factor_gram(belief: Belief, action: int) -> None:
     _lifted_factor(belief, belief.statistics.gram[action], belief.ridge, belief.gram_factor[action])
 
 
-@jit
+@jit_borrowing
 def _lifted_factor(belief: Belief, matrix: Matrix, diagonal: float, upper: Matrix) -> None:
     """Factor of F + diagonal I; more is added to the diagonal if rounding demands it.
 
@@ -182,7 +182,8 @@ def _lifted_factor(belief: Belief, matrix: Matrix, diagonal: float, upper: Matri
     while True:
         largest = 0.0
         for i in range(n):
-            upper[i, i:] = matrix[i, i : upper.shape[1]]
+            for j in range(i, upper.shape[1]):
+                upper[i, j] = matrix[i, j]
             largest = max(largest, upper[i, i])
             upper[i, i] += diagonal + lift
         if la.factor(upper, n) or not math.isfinite(lift):
@@ -192,7 +193,7 @@ def _lifted_factor(belief: Belief, matrix: Matrix, diagonal: float, upper: Matri
         belief.lift[0] = max(belief.lift[0], lift)
 
 
-@jit
+@jit_borrowing
 def _exchange(belief: Belief, d: Matrix, e: Matrix) -> None:
     """Keep R up to date by one rank-one exchange a row; rebuild where one fails."""
     for i in range(len(d)):
@@ -203,7 +204,7 @@ def _exchange(belief: Belief, d: Matrix, e: Matrix) -> None:
         belief.residual[0] += d[i, -1] * d[i, -1] - e[i, -1] * e[i, -1]
 
 
-@jit
+@jit_borrowing
 def rebuild(belief: Belief) -> None:
     """Derive everything from the sums: Sigma, g and h from C_a + ridge I and A_a, b_a."""
     belief.tally[REBUILDS] += 1
@@ -211,26 +212,28 @@ def rebuild(belief: Belief) -> None:
     whitened = belief.scratch.cross
     for action in range(len(belief.gram_factor)):
         _factor_gram(belief, action)
-        whitened[:] = belief.statistics.cross[action]
+        la.copy(belief.statistics.cross[action], whitened)
         la.whiten_columns(belief.gram_factor[action], whitened)
         la.add_square(1.0, whitened, belief.moment)
     if belief.exchange:
         _factor_moment(belief)
 
 
-@jit
+@jit_borrowing
 def _factor_moment(belief: Belief) -> None:
     """R of Sigma + lambda I, with R'^-1 g behind it."""
     k = len(belief.factor)
     _lifted_factor(belief, belief.moment, belief.penalty, belief.factor)
     y = belief.scratch.y
-    y[:] = belief.factor[:, k]
+    for i in range(k):
+        y[i] = belief.factor[i, k]
     la.forward_substitute(belief.factor, y)
-    belief.factor[:, k] = y
+    for i in range(k):
+        belief.factor[i, k] = y[i]
     belief.residual[0] = belief.moment[k, k] - la.dot(y, y)
 
 
-@jit
+@jit_borrowing
 def improve(belief: Belief, direction: Vector, mean: Vector, sampled: Vector) -> None:
     """The mean m, and m + R^-1 direction: a sample where the direction is beta^-1/2 z."""
     if not belief.exchange:

@@ -1,8 +1,8 @@
-"""The one jit decorator, and the types of the functions that compiled code takes as arguments.
+"""How this library compiles, and the types of the functions that compiled code takes.
 
-Compiled code receives an environment, a basis and an agent as *first-class functions*: values
-of a declared signature. The interaction loop is therefore compiled once, kept on disk, and
-serves every environment and basis, a user's own included.
+Compiled code receives an environment and a basis as *first-class functions*: values of a
+declared signature. The interaction loop is therefore compiled once for every kind of agent,
+kept on disk, and serves every environment and basis, a user's own included.
 
 A cached function does not notice that a function it calls, in another file, has changed.
 The cache directory is therefore named after a digest of every file that holds compiled code.
@@ -71,21 +71,38 @@ def _cached_here() -> Iterator[None]:
         numba.config.CACHE_DIR = before
 
 
-def jit(function: Function, **options: Any) -> Function:
+def jit(function: Function, *, counting: bool = True, **options: Any) -> Function:
     """Compile on first use, keep on disk, run without the interpreter lock.
 
-    Division by zero follows IEEE 754, as in NumPy. The plain function is ``.py_func``.
+    Division by zero follows IEEE 754, as in NumPy. The plain function is ``.py_func``. Whether
+    references are counted, see `jit_borrowing`, is said of every function: left open, it would
+    follow the function that calls it first.
     """
     with _cached_here():
-        compiled: Function = numba.njit(cache=True, nogil=True, error_model="numpy", **options)(
-            function
-        )
+        compiled: Function = numba.njit(
+            cache=True, nogil=True, error_model="numpy", _nrt=counting, **options
+        )(function)
     return compiled
 
 
+def jit_borrowing(function: Function, **options: Any) -> Function:
+    """As `jit`, for code that works on its caller's arrays only: it counts no references.
+
+    Counting is atomic, and happens each time an array is taken out of a tuple or sliced. Code
+    like this can make no array, and Python must not hand it a random generator, which would
+    never be released.
+    """
+    return jit(function, counting=False, **options)
+
+
+def jit_inlined(function: Function) -> Function:
+    """As `jit_borrowing`, and becomes part of its caller: spares passing a large tuple."""
+    return jit_borrowing(function, forceinline=True)
+
+
 def jit_reordering(function: Function) -> Function:
-    """As `jit`, for sums: lets the compiler reorder and fuse additions so that they vectorise."""
-    return jit(function, fastmath={"reassoc", "contract", "nsz"})
+    """As `jit_borrowing`, and sums may be reordered and fused so that they vectorise."""
+    return jit_borrowing(function, fastmath={"reassoc", "contract", "nsz"})
 
 
 def is_compiled(function: object) -> bool:

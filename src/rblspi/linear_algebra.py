@@ -21,7 +21,7 @@ from numba.core import cgutils
 from numba.extending import get_cython_function_address, intrinsic
 from numpy.typing import NDArray
 
-from rblspi.compiled import jit, jit_reordering
+from rblspi.compiled import jit, jit_borrowing, jit_reordering
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -75,14 +75,22 @@ def _fortran(_context: Any, name: Any, *arguments: Any) -> Any:
     return types.int32(name, types.StarArgTuple.from_types(plain)), generate
 
 
-@jit
+@jit_borrowing
+def copy(source: Matrix, target: Matrix) -> None:
+    """Write one matrix over another; they must not overlap, which is not looked into."""
+    for i in range(len(source)):
+        for j in range(source.shape[1]):
+            target[i, j] = source[i, j]
+
+
+@jit_borrowing
 def add_product(alpha: float, a: Matrix, b: Matrix, beta: float, c: Matrix) -> None:
     """C <- alpha A B + beta C."""
     m, n = c.shape
     _fortran("dgemm", "N", "N", n, m, a.shape[1], alpha, b, b.shape[1], a, a.shape[1], beta, c, n)
 
 
-@jit
+@jit_borrowing
 def add_product_nt(alpha: float, a: Matrix, b: Matrix, beta: float, c: Matrix) -> None:
     """C <- alpha A B' + beta C, where rows of C may be longer than B has rows."""
     m, n = len(a), len(b)
@@ -90,48 +98,48 @@ def add_product_nt(alpha: float, a: Matrix, b: Matrix, beta: float, c: Matrix) -
     _fortran("dgemm", "T", "N", n, m, k, alpha, b, k, a, k, beta, c, c.shape[1])
 
 
-@jit
+@jit_borrowing
 def add_product_tn(alpha: float, a: Matrix, b: Matrix, beta: float, c: Matrix) -> None:
     """C <- alpha A'B + beta C."""
     m, n = c.shape
     _fortran("dgemm", "N", "T", n, m, len(a), alpha, b, n, a, m, beta, c, n)
 
 
-@jit
+@jit_borrowing
 def add_square(alpha: float, a: Matrix, c: Matrix) -> None:
     """C <- C + alpha A'A, upper triangle only."""
     n = c.shape[1]
     _fortran("dsyrk", "L", "N", n, len(a), alpha, a, n, 1.0, c, n)
 
 
-@jit
+@jit_borrowing
 def factor(matrix: Matrix, size: int) -> bool:
     """F <- R in place, on the leading square; False where F was not positive definite."""
     return bool(_fortran("dpotrf", "L", size, matrix, matrix.shape[1], 0) == 0)
 
 
-@jit
+@jit_borrowing
 def whiten_rows(upper: Matrix, rows: Matrix) -> None:
     """B <- R'^-1 b for every row b."""
     p, n = rows.shape
     _fortran("dtrsm", "L", "L", "N", "N", n, p, 1.0, upper, upper.shape[1], rows, n)
 
 
-@jit
+@jit_borrowing
 def unwhiten_rows(upper: Matrix, rows: Matrix) -> None:
     """V <- R^-1 v for every row v."""
     p, n = rows.shape
     _fortran("dtrsm", "L", "L", "T", "N", n, p, 1.0, upper, upper.shape[1], rows, n)
 
 
-@jit
+@jit_borrowing
 def whiten_columns(upper: Matrix, columns: Matrix) -> None:
     """B <- R'^-1 B."""
     n, m = columns.shape
     _fortran("dtrsm", "R", "L", "T", "N", m, n, 1.0, upper, upper.shape[1], columns, m)
 
 
-@jit
+@jit_borrowing
 def solve_general(matrix: Matrix, right: Vector, pivots: NDArray[np.int32]) -> bool:
     """Solve A theta = b by LU; ``matrix`` holds A' and is overwritten, as is ``right``."""
     n = len(right)
@@ -161,7 +169,7 @@ def dot(a: Vector, b: Vector) -> float:
 # range vectorises, and is three times as fast.
 
 
-@jit
+@jit_borrowing
 def forward_substitute(upper: Matrix, v: Vector) -> None:
     """V <- R'^-1 v."""
     n = len(v)
@@ -188,7 +196,7 @@ def back_substitute_two(upper: Matrix, first: Vector, second: Vector) -> None:
         second[j] = (second[j] - two) / upper[j, j]
 
 
-@jit
+@jit_borrowing
 def rank_one_update(upper: Matrix, v: Vector) -> None:
     """R'R <- R'R + vv' by Givens rotations; ``v`` is overwritten by what is rotated out."""
     for j in range(len(upper)):
@@ -202,7 +210,7 @@ def rank_one_update(upper: Matrix, v: Vector) -> None:
             rest[i] = c * a - s * old
 
 
-@jit
+@jit_borrowing
 def rank_one_exchange(upper: Matrix, v: Vector, w: Vector) -> bool:
     """R'R <- R'R + vv' - ww' in one pass over R, rotations first, then hyperbolic rotations.
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rblspi.compiled import jit
+from rblspi.compiled import jit_borrowing
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -43,7 +43,7 @@ def new_recent(capacity: int, features: int) -> Recent:
     )
 
 
-@jit
+@jit_borrowing
 def remember(
     recent: Recent, x: Vector, action: int, reward: float, y: Vector, next_action: int
 ) -> None:
@@ -59,13 +59,13 @@ def remember(
     size[0] = i + 1
 
 
-@jit
+@jit_borrowing
 def is_full(recent: Recent) -> bool:
     """Whether the transitions must be used before the next one comes."""
     return bool(recent.size[0] == len(recent.action))
 
 
-@jit
+@jit_borrowing
 def gather(
     recent: Recent, discount: float, action: int, start: int, rows_x: Matrix, rows_d: Matrix
 ) -> int:

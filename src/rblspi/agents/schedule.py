@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from rblspi.compiled import jit
+from rblspi.compiled import jit_borrowing
 
 
-@jit
+@jit_borrowing
 def is_due(every: int, transitions: int, ended: bool) -> bool:
     """Every so many transitions of the whole run; 0: at the end of every episode."""
     return ended if every == 0 else transitions % every == 0
