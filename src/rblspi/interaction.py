@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import cache
+from types import FunctionType
 from typing import Any, NamedTuple
 
 import gymnasium as gym
@@ -63,6 +64,25 @@ def new_place(state_size: int, features: int) -> Place:
 FINE, BAD_OBSERVATION, BAD_REWARD, BAD_FEATURES = range(4)
 
 
+def act(agent: Any, x: Vector, rng: Any) -> int:
+    """Choose an action: stands for the agent's own, see `AgentFunctions.inside`."""
+    raise NotImplementedError
+
+
+def observe(
+    agent: Any,
+    x: Vector,
+    action: int,
+    reward: float,
+    y: Vector,
+    terminated: bool,
+    ended: bool,
+    rng: Any,
+) -> None:
+    """Learn from a transition: stands for the agent's own, see `AgentFunctions.inside`."""
+    raise NotImplementedError
+
+
 def interact(
     reset: Callable[..., None],
     step: Callable[..., tuple[float, bool, bool]],
@@ -71,8 +91,6 @@ def interact(
     features: Callable[..., None],
     basis: Vector,
     inputs: int,
-    act: Callable[..., int],
-    observe: Callable[..., None],
     agent: Any,
     place: Place,
     steps: int,
@@ -161,21 +179,61 @@ class AgentFunctions(NamedTuple):
     observe: Callable[..., None]
     state_type: Any
 
+    def inside(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """A function of this module, with the agent's own ``act`` and ``observe`` in it.
+
+        The compiler can then make them part of the loop. The state is a tuple of some thirty
+        arrays; handing it to two functions at every step takes longer than what they do.
+        """
+        made = FunctionType(function.__code__, {**globals(), **self._asdict()})
+        made.__qualname__ = f"{function.__name__}.{self.act.__module__}"  # of its file on disk
+        return made
+
 
 @cache
-def _compiled_loop(agent: Any) -> Entry:
-    """The loop, compiled for agents with this type of state."""
-    act = INT(agent, VECTOR, GENERATOR)
-    observe = numba.void(agent, VECTOR, INT, FLOAT, VECTOR, BOOL, BOOL, GENERATOR)
-    place = numba.typeof(new_place(1, 1))
+def _compiled_loop(agent: AgentFunctions) -> Callable[..., tuple[int, int]]:
+    """The loop, compiled together with the agent."""
     return Entry(
-        interact,
+        agent.inside(interact),
         *(function_type(RESET), function_type(STEP), VECTOR, INT),
         *(function_type(FEATURES), VECTOR, INT),
-        *(function_type(act), function_type(observe), agent),
-        *(place, INT, MATRIX, GENERATOR, GENERATOR),
+        *(agent.state_type, numba.typeof(new_place(1, 1))),
+        *(INT, MATRIX, GENERATOR, GENERATOR),
         what="the interaction loop",
     )
+
+
+@cache
+def _plain_loop(agent: AgentFunctions) -> Callable[..., tuple[int, int]]:
+    """The loop as plain Python, around the compiled agent."""
+    state = agent.state_type
+    entered = AgentFunctions(
+        Entry(agent.inside(_act), state, VECTOR, GENERATOR, what="the agent"),
+        Entry(
+            agent.inside(_observe),
+            *(state, VECTOR, INT, FLOAT, VECTOR, BOOL, BOOL, GENERATOR),
+            what="the agent",
+        ),
+        state,
+    )
+    return entered.inside(interact)
+
+
+def _act(agent: Any, x: Vector, rng: Any) -> int:
+    return act(agent, x, rng)
+
+
+def _observe(
+    agent: Any,
+    x: Vector,
+    action: int,
+    reward: float,
+    y: Vector,
+    terminated: bool,
+    ended: bool,
+    rng: Any,
+) -> None:
+    observe(agent, x, action, reward, y, terminated, ended, rng)
 
 
 class Session:
@@ -207,11 +265,11 @@ class Session:
         record = np.empty((episodes, 2))
         if self.compiled:
             dynamics = self.environment.unwrapped.dynamics  # type: ignore[attr-defined]
-            loop: Callable[..., tuple[int, int]] = _compiled_loop(functions.state_type)
+            loop = _compiled_loop(functions)
             environment = (dynamics.reset, dynamics.step, dynamics.parameters)
             limit = _step_limit(self.environment)
         else:
-            loop = interact
+            loop = _plain_loop(functions)
             environment = (self._reset, self._step, np.empty(0))
             limit = -1
         try:
@@ -219,8 +277,7 @@ class Session:
                 *environment,
                 limit,
                 *(self.features.function, self.features.parameters, self.features.input_size),
-                *(functions.act, functions.observe, agent),
-                *(self.place, steps, record, self.environment_rng, rng),
+                *(agent, self.place, steps, record, self.environment_rng, rng),
             )
         except BaseException:
             self.place.clock[0] = -1  # between step and observe: begin anew

@@ -23,7 +23,7 @@ from rblspi import linear_algebra as la
 from rblspi.agents.base import Agent, Range
 from rblspi.agents.schedule import is_due
 from rblspi.agents.storage import MANY
-from rblspi.compiled import jit
+from rblspi.compiled import jit, jit_borrowing, jit_inlined
 from rblspi.features import BasisLike
 from rblspi.interaction import AgentFunctions
 from rblspi.policies import epsilon_greedy, greedy
@@ -55,7 +55,7 @@ class State(NamedTuple):
     scratch_pivots: NDArray[np.int32]  #                       (k,)
 
 
-@jit
+@jit_inlined
 def act(agent: State, x: Vector, rng: Any) -> int:
     """Epsilon-greedy; on-policy, the action that was already chosen."""
     if agent.clock[1] >= 0:
@@ -63,7 +63,7 @@ def act(agent: State, x: Vector, rng: Any) -> int:
     return epsilon_greedy(agent.weights, x, agent.epsilon[0], rng)
 
 
-@jit
+@jit_inlined
 def observe(
     agent: State,
     x: Vector,
@@ -93,7 +93,7 @@ def observe(
         _solve(agent)
 
 
-@jit
+@jit_borrowing
 def _absorb(agent: State) -> None:
     stop = 0
     for action in range(len(agent.cross)):

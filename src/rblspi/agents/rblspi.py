@@ -33,7 +33,7 @@ from rblspi.belief import (
     improve,
     new_belief,
 )
-from rblspi.compiled import jit
+from rblspi.compiled import jit_borrowing, jit_inlined
 from rblspi.features import BasisLike
 from rblspi.interaction import AgentFunctions
 from rblspi.linear_algebra import dot
@@ -75,13 +75,13 @@ class State(NamedTuple):
     belief: Belief
 
 
-@jit
+@jit_inlined
 def act(agent: State, x: Vector, rng: Any) -> int:
     """Greedy in the sampled value function."""
     return greedy(agent.sampled, x)  # line 4
 
 
-@jit
+@jit_inlined
 def observe(
     agent: State,
     x: Vector,
@@ -102,7 +102,6 @@ def observe(
     first = update and agent.clock[1] == 0  # nothing was drawn yet that weights could follow
     sample = first or is_due(agent.sample_every, agent.clock[0], ended)
     update = update or sample
-    # Naming the belief costs a reference count for each of its arrays: not at every step.
     if update or is_full(agent.recent):
         absorb(agent.belief, agent.recent, agent.discount)
     if sample:
@@ -112,7 +111,7 @@ def observe(
         agent.clock[1] += 1
 
 
-@jit
+@jit_borrowing
 def _note_surprise(
     agent: State, x: Vector, action: int, reward: float, y: Vector, next_action: int
 ) -> None:
@@ -133,7 +132,7 @@ def _note_surprise(
     agent.surprise[3] = max(agent.surprise[3], abs(reward))
 
 
-@jit
+@jit_borrowing
 def _spread(agent: State) -> float:
     """beta^-1/2: sigma / c^1/2, but not below what the size of the values demands.
 
