@@ -11,12 +11,13 @@ from rblspi import linear_algebra as la
 from rblspi.recent import new_recent
 
 CAR = "rblspi/MountainCar-v0"
+ROUTES = (kept.AFRESH, kept.UPDATE, kept.EXCHANGE)
 
 
 def precision(belief: kept.Belief) -> np.ndarray:
     """Sigma + lambda I, whichever way it is kept."""
     k = len(belief.factor)
-    if belief.exchange:
+    if belief.route == kept.EXCHANGE:
         upper = np.triu(belief.factor[:, :k])
         return upper.T @ upper
     sigma = np.triu(belief.moment[:k, :k])
@@ -25,7 +26,7 @@ def precision(belief: kept.Belief) -> np.ndarray:
 
 def right_hand_side(belief: kept.Belief) -> np.ndarray:
     k = len(belief.factor)
-    if belief.exchange:
+    if belief.route == kept.EXCHANGE:
         return np.triu(belief.factor[:, :k]).T @ belief.factor[:, k]
     return belief.moment[:k, k].copy()
 
@@ -48,13 +49,15 @@ def relative(a: np.ndarray, b: np.ndarray) -> float:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::rblspi.posterior.ConditionWarning")
-@pytest.mark.parametrize("update_every", [20, 1])
+@pytest.mark.parametrize(
+    ("update_every", "route"), [(100, kept.AFRESH), (20, kept.UPDATE), (1, kept.EXCHANGE)]
+)
 @pytest.mark.parametrize(
     ("alpha", "beta"), [(1e-6, 1e-6), (1e-6, 1e6), (1e6, 1e-6), (1e6, 1e6), (1.0, 1.0)]
 )
-def test_a_million_transitions(alpha: float, beta: float, update_every: int) -> None:
+def test_a_million_transitions(alpha: float, beta: float, update_every: int, route: int) -> None:
     """The last rebuild is almost as long ago as it can be."""
-    steps = 1_000_000 + kept.REBUILD_EVERY - 20
+    steps = 1_000_000 + kept.REBUILD_EVERY - update_every
     if update_every == 1:
         steps //= 10
     agent = RBLSPI(
@@ -66,6 +69,7 @@ def test_a_million_transitions(alpha: float, beta: float, update_every: int) -> 
         seed=0,
     ).learn(steps)
     belief = agent.state.belief
+    assert belief.route == route
     assert belief.tally[kept.TRANSITIONS] == steps - steps % update_every
     sigma, g = from_sums(belief)
     assert relative(precision(belief), sigma) < 1e-8
@@ -83,8 +87,8 @@ def test_the_agent_says_when_the_mean_is_little_worth() -> None:
         agent.learn(3000)
 
 
-def some_belief(exchange: bool, rows: int) -> kept.Belief:
-    return kept.new_belief(3, 7, 1e-6, 0.01, capacity=rows, exchange=exchange)
+def some_belief(route: int, rows: int) -> kept.Belief:
+    return kept.new_belief(3, 7, 1e-6, 0.01, capacity=rows, route=route)
 
 
 def absorb_random(belief: kept.Belief, rows: int, rng: np.random.Generator) -> None:
@@ -99,27 +103,29 @@ def absorb_random(belief: kept.Belief, rows: int, rng: np.random.Generator) -> N
 
 
 @pytest.mark.parametrize("rows", [1, 2, 5, 20])
-@pytest.mark.parametrize("exchange", [True, False])
-def test_both_routes_equal_the_sums(exchange: bool, rows: int) -> None:
+@pytest.mark.parametrize("route", ROUTES)
+def test_all_routes_equal_the_sums(route: int, rows: int) -> None:
     rng = np.random.default_rng(rows)
-    belief = some_belief(exchange, rows)
+    belief = some_belief(route, rows)
+    direction, mean, sampled = rng.standard_normal(21), np.empty(21), np.empty(21)
     for _ in range(30):
         absorb_random(belief, rows, rng)
+        if route == kept.AFRESH:
+            kept.improve(belief, direction, mean, sampled)
         sigma, g = from_sums(belief)
         assert relative(precision(belief), sigma) < 1e-8
         assert relative(right_hand_side(belief), g) < 1e-8
-    direction, mean, sampled = rng.standard_normal(21), np.empty(21), np.empty(21)
     kept.improve(belief, direction, mean, sampled)
     np.testing.assert_allclose(mean, np.linalg.solve(sigma, g), rtol=1e-7, atol=1e-9)
     offset = np.linalg.solve(np.linalg.cholesky(sigma).T, direction)
     np.testing.assert_allclose(sampled - mean, offset, rtol=1e-6, atol=1e-8)
 
 
-@pytest.mark.parametrize("exchange", [True, False])
-def test_the_residual_is_the_least_regularised_misfit(exchange: bool) -> None:
+@pytest.mark.parametrize("route", ROUTES)
+def test_the_residual_is_the_least_regularised_misfit(route: int) -> None:
     """h - g'(Sigma + lambda I)^-1 g, the minimum of |A theta - b|^2_C^-1 + lambda |theta|^2."""
     rng = np.random.default_rng(4)
-    belief = some_belief(exchange, 5)
+    belief = some_belief(route, 5)
     for _ in range(20):
         absorb_random(belief, 5, rng)
     theta = np.empty(21)
@@ -131,24 +137,26 @@ def test_the_residual_is_the_least_regularised_misfit(exchange: bool) -> None:
     assert belief.residual[0] == pytest.approx(misfit, rel=1e-6)
 
 
-def test_the_agents_of_both_routes_agree() -> None:
-    """K = 8 by exchanges and by factors: the same walk and the same posterior to 1e-8."""
+def test_the_agents_of_all_routes_agree() -> None:
+    """K = 8 by every route: the same walk and the same posterior to 1e-8."""
     agents = []
-    for exchange in (True, False):
+    for route in ROUTES:
         agent = RBLSPI(
             CAR, RBFGrid(8), prior_precision=0.01, noise_precision=1.0, update_every=8, seed=2
         )
-        agent.state = agent.state._replace(belief=agent.state.belief._replace(exchange=exchange))
+        agent.state = agent.state._replace(belief=agent.state.belief._replace(route=route))
         agents.append(agent.learn(2000))
-    one, other = (agent.state.belief for agent in agents)
-    np.testing.assert_array_equal(agents[0].episodes, agents[1].episodes)
-    assert relative(precision(one), precision(other)) < 1e-8
-    assert relative(right_hand_side(one), right_hand_side(other)) < 1e-8
+    one = agents[0].state.belief
+    for agent in agents[1:]:
+        other = agent.state.belief
+        np.testing.assert_array_equal(agents[0].episodes, agent.episodes)
+        assert relative(precision(one), precision(other)) < 1e-8
+        assert relative(right_hand_side(one), right_hand_side(other)) < 1e-8
 
 
 def test_a_failed_exchange_rebuilds_from_the_sums() -> None:
     rng = np.random.default_rng(0)
-    belief = some_belief(True, 1)
+    belief = some_belief(kept.EXCHANGE, 1)
     for _ in range(40):
         absorb_random(belief, 1, rng)
     belief.factor[:] *= 1e-9  # as if rounding had eaten it
@@ -158,7 +166,7 @@ def test_a_failed_exchange_rebuilds_from_the_sums() -> None:
 
 
 def test_a_matrix_that_is_not_positive_definite_is_lifted_and_told() -> None:
-    belief = some_belief(False, 1)._replace(penalty=0.0)
+    belief = some_belief(kept.UPDATE, 1)._replace(penalty=0.0)
     belief.moment[:] = 0.0
     belief.moment[0, 0] = 1.0
     kept.improve(belief, np.zeros(21), np.empty(21), np.empty(21))
@@ -176,3 +184,23 @@ def test_rank_one_exchange() -> None:
     assert la.rank_one_exchange(upper, v.copy(), 0.1 * w)
     np.testing.assert_allclose(upper.T @ upper, expected, rtol=1e-12, atol=1e-12)
     assert not la.rank_one_exchange(upper, np.zeros(12), 1e3 * w)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 30, la.SMALL, la.SMALL + 1])
+def test_a_factor_carries_what_stands_behind(size: int) -> None:
+    """By loops and by LAPACK; columns after ``stop`` stay as they are."""
+    rng = np.random.default_rng(size)
+    data = rng.standard_normal((2 * size, size))
+    matrix = np.hstack([data.T @ data, rng.standard_normal((size, 9))])
+    result = matrix.copy()
+    assert la.factor(result, size, size + 7)
+    upper = np.linalg.cholesky(matrix[:, :size]).T
+    np.testing.assert_allclose(np.triu(result[:, :size]), upper, rtol=1e-9, atol=1e-12)
+    behind = np.linalg.solve(upper.T, matrix[:, size : size + 7])
+    np.testing.assert_allclose(result[:, size : size + 7], behind, rtol=1e-8, atol=1e-11)
+    np.testing.assert_array_equal(result[:, size + 7 :], matrix[:, size + 7 :])
+    columns = matrix[:, size:].copy()
+    la.whiten_columns(upper.copy(), columns)
+    np.testing.assert_allclose(columns[:, :7], behind, rtol=1e-8, atol=1e-11)
+    matrix[-1, size - 1] = -1.0
+    assert not la.factor(matrix, size, size)

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2, multivariate_normal, norm
 
-from rblspi.belief import absorb, improve, new_belief, rebuild
+from rblspi.belief import AFRESH, EXCHANGE, UPDATE, absorb, improve, new_belief, rebuild
 from rblspi.posterior import ConditionWarning, Posterior
 from rblspi.recent import new_recent, remember
 from rblspi.statistics import accumulate, empty
@@ -150,10 +150,10 @@ def test_evidence_is_likelihood_times_prior_over_posterior_at_any_weights():
     assert posterior.log_evidence() == pytest.approx(total, rel=1e-9)
 
 
-@pytest.mark.parametrize("exchange", [False, True])
-def test_a_belief_and_its_sums_have_the_same_posterior(exchange):
+@pytest.mark.parametrize("route", [AFRESH, UPDATE, EXCHANGE])
+def test_a_belief_and_its_sums_have_the_same_posterior(route):
     rng = np.random.default_rng(4)
-    belief = new_belief(2, 3, RIDGE, 0.3 / 2.0, capacity=5, exchange=exchange)
+    belief = new_belief(2, 3, RIDGE, 0.3 / 2.0, capacity=5, route=route)
     recent = new_recent(5, 3)
     for step in range(40):
         action, after = rng.integers(2), rng.integers(-1, 2)
@@ -161,18 +161,19 @@ def test_a_belief_and_its_sums_have_the_same_posterior(exchange):
         remember(recent, x, action, rng.standard_normal(), y, after)
         if step % 5 == 4:
             absorb(belief, recent, 0.9)
-    kept = [belief.factor.copy(), belief.moment.copy()]
+    arrays = (belief.gram_factor, belief.factor, belief.moment)
+    kept = [array.copy() for array in arrays]
     ours = Posterior.from_belief(belief, 0.3, 2.0)
     theirs = Posterior.from_statistics(belief.statistics, 0.3, 2.0, RIDGE)
     np.testing.assert_allclose(ours.mean, theirs.mean, rtol=1e-8)
     np.testing.assert_allclose(ours.precision, theirs.precision, rtol=1e-8)
     assert ours.log_evidence() == pytest.approx(theirs.log_evidence(), rel=1e-8)
-    for before, after in zip(kept, (belief.factor, belief.moment), strict=True):
+    for before, after in zip(kept, arrays, strict=True):
         np.testing.assert_array_equal(before, after)
 
 
 def test_after_an_improvement_the_mean_is_the_beliefs_to_the_bit():
-    belief = new_belief(2, 3, RIDGE, 0.15, 1, False)._replace(statistics=some_sums())
+    belief = new_belief(2, 3, RIDGE, 0.15, 1, UPDATE)._replace(statistics=some_sums())
     rebuild(belief)
     mean = np.empty(6)
     improve(belief, np.zeros(6), mean, np.empty(6))
@@ -182,7 +183,7 @@ def test_after_an_improvement_the_mean_is_the_beliefs_to_the_bit():
 
 
 def test_a_belief_of_other_precisions_is_refused():
-    belief = new_belief(2, 3, RIDGE, 0.5, 1, False)
+    belief = new_belief(2, 3, RIDGE, 0.5, 1, UPDATE)
     with pytest.raises(ValueError, match=r"noise_precision=1\.0 are not those of the belief"):
         Posterior.from_belief(belief, 1.0, 1.0)
 

@@ -7,13 +7,19 @@ With R'R = Sigma + lambda I, lambda = alpha / beta, the posterior of the paper's
 where Sigma = sum_a A_a' C_a^-1 A_a and g = sum_a A_a' C_a^-1 b_a. Rewards are one more column
 of A (see `statistics`), so one *moment* matrix [Sigma g; g' h] holds both.
 
-A few transitions of one action, rows X and D, change the moment exactly by
+Three routes lead from transitions to R. All are exact; how many transitions come between two
+improvements decides which is the shortest.
 
-    D'D - E'E,   E = T^-1 (D - X C^-1 A),   T T' = I + X C^-1 X'
+- `AFRESH`, for many: at an improvement the moment is derived from the sums and factored.
+- `UPDATE`, for fewer: the transitions of one action, rows X and D, change the moment by
 
-all taken before the change. Many of them are matrix products and one Cholesky factor; few of
-them are rank-one exchanges of the factor R itself. The sums stay exact; what is derived from
-them recursively is rebuilt from them now and then, and whenever an exchange fails.
+      D'D - E'E,   E = T^-1 (D - X C^-1 A),   T T' = I + X C^-1 X'
+
+  all taken before the change; at an improvement the moment is factored.
+- `EXCHANGE`, for few: rows of D and E are rank-one exchanges of the factor R itself.
+
+The sums stay exact. What the last two derive from them recursively is rebuilt from them now and
+then, and whenever an exchange fails.
 """
 
 from __future__ import annotations
@@ -42,8 +48,7 @@ class Scratch(NamedTuple):
     d: Matrix  # D and rewards              (capacity, k + 1)
     e: Matrix  # E                          (capacity, k + 1)
     small: Matrix  # I + X C^-1 X'          (capacity, capacity)
-    cross: Matrix  # one action's A, b      (n, k + 1)
-    y: Vector  # R'^-1 g                    (k,)
+    whitened: Matrix  # R_a, R_a'^-1 [A_a b_a], rows by action  (k, n + k + 1)
 
 
 class Belief(NamedTuple):
@@ -56,11 +61,14 @@ class Belief(NamedTuple):
     residual: Vector  # h - g'(R'R)^-1 g              (1,)
     ridge: float
     penalty: float  # lambda
-    exchange: bool  # keep R by rank-one exchanges rather than the moment
+    route: int  # AFRESH, UPDATE or EXCHANGE
     tally: Integers  # transitions, rebuilds, failed exchanges, lifted factors
     lift: Vector  # the most ever added to a diagonal to make it positive definite, (1,)
     scratch: Scratch
 
+
+#: values of `Belief.route`
+AFRESH, UPDATE, EXCHANGE = range(3)
 
 #: places in `Belief.tally`
 TRANSITIONS, REBUILDS, FAILED_EXCHANGES, LIFTED = range(4)
@@ -72,13 +80,15 @@ REBUILD_EVERY = 10_000
 BLOCK = 64
 
 
-def exchange_is_cheaper(period: int, weights: int) -> bool:
-    """Whether rank-one exchanges cost less than factoring, for improvements this far apart."""
-    return 6 * 4 * period < weights
+def shortest_route(period: int, weights: int) -> int:
+    """The route that takes the least time, for improvements this far apart."""
+    if weights < 3 * period:
+        return AFRESH
+    return EXCHANGE if weights > 24 * period else UPDATE
 
 
 def new_belief(
-    actions: int, features: int, ridge: float, penalty: float, capacity: int, exchange: bool
+    actions: int, features: int, ridge: float, penalty: float, capacity: int, route: int
 ) -> Belief:
     """The belief before any transition: R'R = lambda I and a mean of zero."""
     k = actions * features
@@ -90,7 +100,7 @@ def new_belief(
         residual=np.zeros(1),
         ridge=float(ridge),
         penalty=float(penalty),
-        exchange=bool(exchange),
+        route=int(route),
         tally=np.zeros(4, np.int64),
         lift=np.zeros(1),
         scratch=Scratch(
@@ -99,8 +109,7 @@ def new_belief(
             np.zeros((capacity, k + 1)),
             np.zeros((capacity, k + 1)),
             np.zeros((capacity, capacity)),
-            np.zeros((features, k + 1)),
-            np.zeros(k),
+            np.zeros((k, features + k + 1)),
         ),
     )
     for a in range(actions):
@@ -122,26 +131,41 @@ def absorb(belief: Belief, recent: Recent, discount: float) -> None:
     recent.size[0] = 0
     before = belief.tally[TRANSITIONS] // REBUILD_EVERY
     belief.tally[TRANSITIONS] += stop
-    due = belief.tally[TRANSITIONS] // REBUILD_EVERY > before
-    d, e = belief.scratch.d[:stop], belief.scratch.e[:stop]
-    if due:
+    if belief.route == AFRESH:
+        return
+    if belief.tally[TRANSITIONS] // REBUILD_EVERY > before:
         rebuild(belief)
-    elif belief.exchange:
-        _exchange(belief, d, e)
+    elif belief.route == EXCHANGE:
+        _exchange(belief, rows_d[:stop], belief.scratch.e[:stop])
     else:
-        la.add_square(1.0, d, belief.moment)
-        la.add_square(-1.0, e, belief.moment)
+        la.add_square(1.0, rows_d[:stop], 1.0, belief.moment)
+        la.add_square(-1.0, belief.scratch.e[:stop], 1.0, belief.moment)
 
 
 @jit_borrowing
 def _absorb_action(belief: Belief, action: int, start: int, stop: int) -> None:
-    """E for the rows of one action; then its sums and the factor of its Gram matrix."""
-    scratch, statistics = belief.scratch, belief.statistics
-    upper, cross = belief.gram_factor[action], statistics.cross[action]
-    p = stop - start
-    x, d, e = scratch.x[start:stop], scratch.d[start:stop], scratch.e[start:stop]
-    u, small = scratch.u[:p], scratch.small[:p]
+    """Add the rows of one action to its sums; E before and the factor after, where needed."""
+    statistics = belief.statistics
+    x, d = belief.scratch.x[start:stop], belief.scratch.d[start:stop]
+    if belief.route != AFRESH:
+        _find_e(belief, action, x, d, belief.scratch.e[start:stop])
+    la.add_product_tn(1.0, x, d, 1.0, statistics.cross[action])
+    la.add_product_tn(1.0, x, x, 1.0, statistics.gram[action])
+    statistics.count[action] += len(x)
+    if belief.route == AFRESH:
+        return
+    if 20 * len(x) < x.shape[1]:
+        for i in range(len(x)):
+            la.rank_one_update(belief.gram_factor[action], x[i])
+    else:
+        _factor_gram(belief, action)
 
+
+@jit_borrowing
+def _find_e(belief: Belief, action: int, x: Matrix, d: Matrix, e: Matrix) -> None:
+    """E = T^-1 (D - X C^-1 A), T T' = I + X C^-1 X', for the rows of one action."""
+    p = len(x)
+    upper, u, small = belief.gram_factor[action], belief.scratch.u[:p], belief.scratch.small[:p]
     la.copy(x, u)
     la.whiten_rows(upper, u)
     la.add_product_nt(1.0, u, u, 0.0, small)
@@ -149,44 +173,37 @@ def _absorb_action(belief: Belief, action: int, start: int, stop: int) -> None:
         small[i, i] += 1.0
     la.unwhiten_rows(upper, u)
     la.copy(d, e)
-    la.add_product(-1.0, u, cross, 1.0, e)
-    la.factor(small, p)
+    la.add_product(-1.0, u, belief.statistics.cross[action], 1.0, e)
+    la.factor(small, p, p)
     la.whiten_columns(small, e)
-
-    la.add_product_tn(1.0, x, d, 1.0, cross)
-    la.add_product_tn(1.0, x, x, 1.0, statistics.gram[action])
-    statistics.count[action] += p
-    if 20 * p < len(upper):
-        la.copy(x, u)
-        for i in range(p):
-            la.rank_one_update(upper, u[i])
-    else:
-        _factor_gram(belief, action)
 
 
 @jit_borrowing
 def _factor_gram(belief: Belief, action: int) -> None:
-    _lifted_factor(belief, belief.statistics.gram[action], belief.ridge, belief.gram_factor[action])
+    gram, upper = belief.statistics.gram[action], belief.gram_factor[action]
+    _lifted_factor(belief, gram, gram[:, :0], belief.ridge, upper)
 
 
 @jit_borrowing
-def _lifted_factor(belief: Belief, matrix: Matrix, diagonal: float, upper: Matrix) -> None:
-    """Factor of F + diagonal I; more is added to the diagonal if rounding demands it.
+def _lifted_factor(
+    belief: Belief, matrix: Matrix, behind: Matrix, diagonal: float, upper: Matrix
+) -> None:
+    """Factor of F + diagonal I and, behind it, R'^-1 B; more is added if rounding demands it.
 
     What is added starts at the size of the rounding errors in F and grows until the factor
     exists. It is counted and the largest is kept, so that the user can be told. Only a matrix
     that is not finite has no factor at all.
     """
-    n = len(upper)
+    n, stop = upper.shape
     lift = 0.0
     while True:
         largest = 0.0
         for i in range(n):
-            for j in range(i, upper.shape[1]):
-                upper[i, j] = matrix[i, j]
+            la.copy_vector(matrix[i, i:n], upper[i, i:n])
+            la.copy_vector(behind[i], upper[i, n:])
             largest = max(largest, upper[i, i])
             upper[i, i] += diagonal + lift
-        if la.factor(upper, n) or not math.isfinite(lift):
+        if la.factor(upper, n, stop) or not math.isfinite(lift):
             break
         belief.tally[LIFTED] += 1
         lift = max(10.0 * lift, n * 2.2e-16 * (largest + diagonal), 1e-300)
@@ -206,37 +223,42 @@ def _exchange(belief: Belief, d: Matrix, e: Matrix) -> None:
 
 @jit_borrowing
 def rebuild(belief: Belief) -> None:
-    """Derive everything from the sums: Sigma, g and h from C_a + ridge I and A_a, b_a."""
+    """Derive from the sums what is kept recursively."""
     belief.tally[REBUILDS] += 1
-    belief.moment[:] = 0.0
-    whitened = belief.scratch.cross
-    for action in range(len(belief.gram_factor)):
-        _factor_gram(belief, action)
-        la.copy(belief.statistics.cross[action], whitened)
-        la.whiten_columns(belief.gram_factor[action], whitened)
-        la.add_square(1.0, whitened, belief.moment)
-    if belief.exchange:
+    _derive_moment(belief)
+    if belief.route == EXCHANGE:
         _factor_moment(belief)
+
+
+@jit_borrowing
+def _derive_moment(belief: Belief) -> None:
+    """[Sigma g; . h] = W'W, where W are the rows R_a'^-1 [A_a b_a] and R_a'R_a = C_a + ridge I."""
+    actions, n = belief.gram_factor.shape[:2]
+    gram, cross = belief.statistics.gram, belief.statistics.cross
+    for a in range(actions):
+        rows = belief.scratch.whitened[a * n : (a + 1) * n]
+        _lifted_factor(belief, gram[a], cross[a], belief.ridge, rows)
+        la.copy(rows[:, :n], belief.gram_factor[a])
+    la.add_square(1.0, belief.scratch.whitened[:, n:], 0.0, belief.moment)
 
 
 @jit_borrowing
 def _factor_moment(belief: Belief) -> None:
     """R of Sigma + lambda I, with R'^-1 g behind it."""
-    k = len(belief.factor)
-    _lifted_factor(belief, belief.moment, belief.penalty, belief.factor)
-    y = belief.scratch.y
+    k, moment = len(belief.factor), belief.moment
+    _lifted_factor(belief, moment, moment[:, k:], belief.penalty, belief.factor)
+    residual = moment[k, k]
     for i in range(k):
-        y[i] = belief.factor[i, k]
-    la.forward_substitute(belief.factor, y)
-    for i in range(k):
-        belief.factor[i, k] = y[i]
-    belief.residual[0] = belief.moment[k, k] - la.dot(y, y)
+        residual -= belief.factor[i, k] ** 2
+    belief.residual[0] = residual
 
 
 @jit_borrowing
 def improve(belief: Belief, direction: Vector, mean: Vector, sampled: Vector) -> None:
     """The mean m, and m + R^-1 direction: a sample where the direction is beta^-1/2 z."""
-    if not belief.exchange:
+    if belief.route == AFRESH:
+        _derive_moment(belief)
+    if belief.route != EXCHANGE:
         _factor_moment(belief)
     k = len(belief.factor)
     for i in range(k):

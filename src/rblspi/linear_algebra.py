@@ -75,6 +75,17 @@ def _fortran(_context: Any, name: Any, *arguments: Any) -> Any:
     return types.int32(name, types.StarArgTuple.from_types(plain)), generate
 
 
+#: size up to which loops are faster than LAPACK
+SMALL = 80
+
+
+@jit_borrowing
+def copy_vector(source: Vector, target: Vector) -> None:
+    """Write one vector over another of the same length."""
+    for i in range(len(target)):
+        target[i] = source[i]
+
+
 @jit_borrowing
 def copy(source: Matrix, target: Matrix) -> None:
     """Write one matrix over another; they must not overlap, which is not looked into."""
@@ -106,16 +117,27 @@ def add_product_tn(alpha: float, a: Matrix, b: Matrix, beta: float, c: Matrix) -
 
 
 @jit_borrowing
-def add_square(alpha: float, a: Matrix, c: Matrix) -> None:
-    """C <- C + alpha A'A, upper triangle only."""
-    n = c.shape[1]
-    _fortran("dsyrk", "L", "N", n, len(a), alpha, a, n, 1.0, c, n)
+def add_square(alpha: float, a: Matrix, beta: float, c: Matrix) -> None:
+    """C <- alpha A'A + beta C, upper triangle only; A may be part of longer rows."""
+    n, width = c.shape[1], a.strides[0] // a.itemsize
+    _fortran("dsyrk", "L", "N", n, len(a), alpha, a, width, beta, c, n)
 
 
 @jit_borrowing
-def factor(matrix: Matrix, size: int) -> bool:
-    """F <- R in place, on the leading square; False where F was not positive definite."""
-    return bool(_fortran("dpotrf", "L", size, matrix, matrix.shape[1], 0) == 0)
+def factor(matrix: Matrix, size: int, stop: int) -> bool:
+    """F <- R in place, and B <- R'^-1 B for the columns B behind F, as far as ``stop``.
+
+    F is the leading square of this size; False where it is not positive definite.
+    """
+    if size <= SMALL:
+        return _factor_by_rows(matrix, size, stop)
+    width = matrix.shape[1]
+    if _fortran("dpotrf", "L", size, matrix, width, 0) != 0:
+        return False
+    if stop > size:
+        behind = matrix[:, size:]
+        _fortran("dtrsm", "R", "L", "T", "N", stop - size, size, 1.0, matrix, width, behind, width)
+    return True
 
 
 @jit_borrowing
@@ -136,6 +158,9 @@ def unwhiten_rows(upper: Matrix, rows: Matrix) -> None:
 def whiten_columns(upper: Matrix, columns: Matrix) -> None:
     """B <- R'^-1 B."""
     n, m = columns.shape
+    if n <= SMALL:
+        _whiten_by_rows(upper, columns)
+        return
     _fortran("dtrsm", "R", "L", "T", "N", m, n, 1.0, upper, upper.shape[1], columns, m)
 
 
@@ -170,15 +195,44 @@ def dot(a: Vector, b: Vector) -> float:
 
 
 @jit_borrowing
-def forward_substitute(upper: Matrix, v: Vector) -> None:
-    """V <- R'^-1 v."""
-    n = len(v)
-    for j in range(n):
-        v[j] /= upper[j, j]
-        y = v[j]
-        row, rest = upper[j, j + 1 : n], v[j + 1 :]
-        for i in range(len(rest)):
-            rest[i] -= row[i] * y
+def _factor_by_rows(matrix: Matrix, size: int, stop: int) -> bool:
+    """As `factor`."""
+    for i in range(size):
+        row = matrix[i, i:stop]
+        _subtract_rows(row, matrix, i, matrix, i)
+        if not row[0] > 0.0:
+            return False
+        _multiply(row, 1.0 / math.sqrt(row[0]))
+    return True
+
+
+@jit_borrowing
+def _whiten_by_rows(upper: Matrix, columns: Matrix) -> None:
+    """As `whiten_columns`."""
+    for i in range(len(columns)):
+        _subtract_rows(columns[i], upper, i, columns, 0)
+        _multiply(columns[i], 1.0 / upper[i, i])
+
+
+@jit_reordering
+def _subtract_rows(row: Vector, upper: Matrix, i: int, rows: Matrix, start: int) -> None:
+    """Subtract from a row R_ji times each row j < i from ``start`` on, mostly four at a time."""
+    for j in range(i % 4):
+        a, first = upper[j, i], rows[j, start:]
+        for k in range(len(row)):
+            row[k] -= a * first[k]
+    for j in range(i % 4, i, 4):
+        a, b, c, d = upper[j, i], upper[j + 1, i], upper[j + 2, i], upper[j + 3, i]
+        first, second = rows[j, start:], rows[j + 1, start:]
+        third, fourth = rows[j + 2, start:], rows[j + 3, start:]
+        for k in range(len(row)):
+            row[k] -= a * first[k] + b * second[k] + c * third[k] + d * fourth[k]
+
+
+@jit_borrowing
+def _multiply(row: Vector, factor: float) -> None:
+    for k in range(len(row)):
+        row[k] *= factor
 
 
 @jit_reordering

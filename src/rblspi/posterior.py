@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import cho_solve, qr, solve_triangular
 
 from rblspi import check
-from rblspi.belief import LIFTED, Belief, improve, new_belief, rebuild
+from rblspi.belief import AFRESH, LIFTED, Belief, improve, new_belief
 from rblspi.linear_algebra import reciprocal_condition
 from rblspi.statistics import Statistics
 
@@ -104,9 +104,8 @@ class Posterior:
             check.positive("ridge", ridge),
             penalty=alpha / beta,
             capacity=1,
-            exchange=False,
+            route=AFRESH,
         )._replace(statistics=statistics)
-        rebuild(belief)
         return cls.from_belief(belief, alpha, beta)
 
     @classmethod
@@ -124,6 +123,8 @@ class Posterior:
                 f"whose ratio is {belief.penalty}"
             )
         belief = belief._replace(
+            gram_factor=belief.gram_factor.copy(),
+            moment=belief.moment.copy(),
             factor=belief.factor.copy(),
             residual=belief.residual.copy(),
             tally=belief.tally.copy(),

@@ -29,9 +29,9 @@ from rblspi.belief import (
     Belief,
     absorb,
     draw_direction,
-    exchange_is_cheaper,
     improve,
     new_belief,
+    shortest_route,
 )
 from rblspi.compiled import jit_borrowing, jit_inlined
 from rblspi.features import BasisLike
@@ -152,7 +152,7 @@ def _spread(agent: State) -> float:
 def _new_state(
     actions: int,
     features: int,
-    capacity: int,
+    period: int,
     ridge: float,
     precisions: tuple[float, float],
     discount: float,
@@ -163,7 +163,7 @@ def _new_state(
     k = actions * features
     alpha, beta = precisions
     return State(
-        recent=new_recent(capacity, features),
+        recent=new_recent(min(period, BLOCK), features),
         mean=np.zeros(k),
         sampled=np.zeros(k),
         direction=np.zeros(k),
@@ -179,8 +179,8 @@ def _new_state(
             features,
             ridge,
             alpha / beta,
-            capacity,
-            exchange=exchange_is_cheaper(capacity, k),
+            min(period, BLOCK),
+            route=shortest_route(period, k),
         ),
     )
 
@@ -280,7 +280,7 @@ class RBLSPI(Agent):
         state = _new_state(
             self.actions,
             self.features.size,
-            min(p for p in (self.update_every, self.sample_every, BLOCK) if p > 0),
+            min((p for p in (self.update_every, self.sample_every) if p > 0), default=BLOCK),
             self.ridge,
             self._initial_precisions(),
             self.discount,
