@@ -133,13 +133,14 @@ def absorb(belief: Belief, recent: Recent, discount: float) -> None:
     belief.tally[TRANSITIONS] += stop
     if belief.route == AFRESH:
         return
-    if belief.tally[TRANSITIONS] // REBUILD_EVERY > before:
-        rebuild(belief)
-    elif belief.route == EXCHANGE:
-        _exchange(belief, rows_d[:stop], belief.scratch.e[:stop])
+    due = belief.tally[TRANSITIONS] // REBUILD_EVERY > before
+    if belief.route == EXCHANGE:
+        due = due or not _exchange(belief, rows_d[:stop], belief.scratch.e[:stop])
     else:
         la.add_square(1.0, rows_d[:stop], 1.0, belief.moment)
         la.add_square(-1.0, belief.scratch.e[:stop], 1.0, belief.moment)
+    if due:
+        rebuild(belief)
 
 
 @jit_borrowing
@@ -180,15 +181,17 @@ def _find_e(belief: Belief, action: int, x: Matrix, d: Matrix, e: Matrix) -> Non
 
 @jit_borrowing
 def _factor_gram(belief: Belief, action: int) -> None:
-    gram, upper = belief.statistics.gram[action], belief.gram_factor[action]
-    _lifted_factor(belief, gram, gram[:, :0], belief.ridge, upper)
+    gram, cross = belief.statistics.gram[action], belief.statistics.cross[action]
+    _lifted_factor(belief, gram, cross, belief.ridge, belief.gram_factor[action])
 
 
 @jit_borrowing
 def _lifted_factor(
     belief: Belief, matrix: Matrix, behind: Matrix, diagonal: float, upper: Matrix
 ) -> None:
-    """Factor of F + diagonal I and, behind it, R'^-1 B; more is added if rounding demands it.
+    """Factor of F + diagonal I; more is added to the diagonal if rounding demands it.
+
+    Behind the factor comes R'^-1 B, B being what is to stand ``behind``, if there is room.
 
     What is added starts at the size of the rounding errors in F and grows until the factor
     exists. It is counted and the largest is kept, so that the user can be told. Only a matrix
@@ -211,14 +214,14 @@ def _lifted_factor(
 
 
 @jit_borrowing
-def _exchange(belief: Belief, d: Matrix, e: Matrix) -> None:
-    """Keep R up to date by one rank-one exchange a row; rebuild where one fails."""
+def _exchange(belief: Belief, d: Matrix, e: Matrix) -> bool:
+    """Keep R up to date by one rank-one exchange a row; False, with R spoilt, where one fails."""
     for i in range(len(d)):
         if not la.rank_one_exchange(belief.factor, d[i], e[i]):
             belief.tally[FAILED_EXCHANGES] += 1
-            rebuild(belief)
-            return
+            return False
         belief.residual[0] += d[i, -1] * d[i, -1] - e[i, -1] * e[i, -1]
+    return True
 
 
 @jit_borrowing

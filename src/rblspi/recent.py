@@ -1,9 +1,6 @@
 """The latest transitions, put aside until there are enough of them for matrix products.
 
 Nothing is lost by waiting: the policy under evaluation stays the same until they are used.
-
-Code that runs at every step names an array once and copies number by number: each time compiled
-code takes an array out of a tuple, or a row out of an array, it counts a reference.
 """
 
 from __future__ import annotations

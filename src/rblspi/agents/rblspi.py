@@ -50,6 +50,8 @@ PENALTY = 0.003
 PRECISION = 0.5
 #: the least beta^-1/2, in units of the size of action values
 LEAST_SPREAD = 2000.0**-0.5
+#: transitions that an episode is taken to have, where it is the period
+EPISODE = 100
 #: steps that a reward lasts at the most, for discounts near 1
 HORIZON = 1000.0
 #: sigma of a normal distribution whose mean absolute value is 1
@@ -280,7 +282,7 @@ class RBLSPI(Agent):
         state = _new_state(
             self.actions,
             self.features.size,
-            min((p for p in (self.update_every, self.sample_every) if p > 0), default=BLOCK),
+            min((p for p in (self.update_every, self.sample_every) if p > 0), default=EPISODE),
             self.ridge,
             self._initial_precisions(),
             self.discount,
