@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import gymnasium as gym
@@ -58,6 +59,16 @@ def test_learning_in_pieces_changes_nothing(kind: str) -> None:
         pieces.learn(steps, reset_num_timesteps=False)
     assert pieces.num_timesteps == 1000
     assert_same_bits(make(kind, domain).learn(1000), pieces)
+
+
+@pytest.mark.parametrize("wrap", [gym.Wrapper, lambda env: env], ids=["plain", "compiled"])
+@pytest.mark.parametrize("kind", ALGORITHMS)
+def test_compiled_code_releases_the_generator(kind: str, wrap: Any) -> None:
+    domain = DOMAINS["ChainWalk-v0"]
+    agent = make(kind, domain, wrap(gym.make(domain.id))).learn(1500)
+    before = sys.getrefcount(agent.rng), sys.getrefcount(agent.rng.bit_generator)
+    agent.learn(200)
+    assert (sys.getrefcount(agent.rng), sys.getrefcount(agent.rng.bit_generator)) == before
 
 
 def test_a_callback_sees_every_episode_and_can_stop() -> None:
