@@ -33,13 +33,23 @@ class Goal(NamedTuple):
     lower_is_better: bool
 
 
+CAR, SPARSE = "rblspi/MountainCar-v0", "rblspi/SparseMountainCar-v0"
+PENDULUM, POLE, PUDDLES = (
+    "rblspi/InvertedPendulum-v0",
+    "rblspi/CartPole-v0",
+    "rblspi/PuddleWorld-v0",
+)
+
 GOALS = (
-    Goal("mountain car", "rblspi/MountainCar-v0", 8, "length", 300, 103, False, True),
-    Goal("sparse mountain car", "rblspi/SparseMountainCar-v0", 8, "length", 300, 105, False, True),
-    Goal("pendulum, 3 x 3", "rblspi/InvertedPendulum-v0", 3, "length", 200, 2950, True, False),
-    Goal("pendulum, 5 x 5", "rblspi/InvertedPendulum-v0", 5, "length", 200, 2950, True, False),
-    Goal("cart pole", "rblspi/CartPole-v0", 3, "length", 300, 495, True, False),
-    Goal("puddle world", "rblspi/PuddleWorld-v0", 8, "return", 400, -22, False, False),
+    Goal("mountain car, 12 x 12", CAR, 12, "length", 300, 103, False, True),
+    Goal("mountain car, 8 x 8", CAR, 8, "length", 300, 103, False, True),
+    Goal("sparse mountain car, 12 x 12", SPARSE, 12, "length", 300, 105, False, True),
+    Goal("sparse mountain car, 8 x 8", SPARSE, 8, "length", 300, 105, False, True),
+    Goal("pendulum, 3 x 3", PENDULUM, 3, "length", 200, 2950, True, False),
+    Goal("pendulum, 5 x 5", PENDULUM, 5, "length", 200, 2950, True, False),
+    Goal("cart pole", POLE, 3, "length", 300, 495, True, False),
+    Goal("puddle world, 12 x 12", PUDDLES, 12, "return", 400, -22, False, False),
+    Goal("puddle world, 8 x 8", PUDDLES, 8, "return", 400, -22, False, False),
 )
 
 

@@ -234,6 +234,18 @@ def rebuild(belief: Belief) -> None:
 
 
 @jit_borrowing
+def fade(belief: Belief, fraction: float) -> None:
+    """Let every transition so far count for a fraction of what it did."""
+    for sums in (belief.statistics.gram, belief.statistics.cross):
+        for a in range(len(sums)):
+            for i in range(sums.shape[1]):
+                for j in range(sums.shape[2]):
+                    sums[a, i, j] *= fraction
+    if belief.route != AFRESH:
+        rebuild(belief)
+
+
+@jit_borrowing
 def _derive_moment(belief: Belief) -> None:
     """[Sigma g; . h] = W'W, where W are the rows R_a'^-1 [A_a b_a] and R_a'R_a = C_a + ridge I."""
     actions, n = belief.gram_factor.shape[:2]

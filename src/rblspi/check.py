@@ -14,6 +14,14 @@ def positive(name: str, value: Any) -> float:
     return number
 
 
+def not_negative(name: str, value: Any) -> float:
+    """A finite number, zero or above."""
+    number = _number(name, value)
+    if not (math.isfinite(number) and number >= 0.0):
+        raise ValueError(f"{name}={value!r} must be zero or a positive number")
+    return number
+
+
 def fraction(name: str, value: Any) -> float:
     """A number in [0, 1]."""
     number = _number(name, value)

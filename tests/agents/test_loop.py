@@ -119,7 +119,8 @@ def test_terminal_transitions_do_not_bootstrap_and_truncated_ones_do(
 ) -> None:
     env = Corridor(terminated)
     basis = FunctionBasis(lambda observation: np.array([1.0, float(observation[0])]), size=2)
-    agent = ALGORITHMS[kind](env, basis, discount=0.5, update_every=1, seed=0).learn(1)
+    more = {"fading": 0.0} if kind == "RBLSPI" else {}
+    agent = ALGORITHMS[kind](env, basis, discount=0.5, update_every=1, seed=0, **more).learn(1)
     state: Any = agent.state
     cross = state.belief.statistics.cross if kind == "RBLSPI" else state.cross
     x, y = np.array([1.0, 0.25]), np.array([1.0, 0.75])

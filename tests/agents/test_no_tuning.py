@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from rblspi import RBLSPI, OneHot, OnlineLSPI, Polynomial, RBFGrid
+from rblspi.agents.surprise import exploring_spread, noise
 from rblspi.features import default_basis
 from tests.domains import DOMAINS
 
@@ -62,14 +63,14 @@ def test_the_default_basis_follows_the_space() -> None:
 
     box = gym.spaces.Box
     assert default_basis(gym.spaces.Discrete(5), never) == OneHot()
-    assert default_basis(box(0.0, 1.0, (2,)), never) == RBFGrid(8, low=(0, 0), high=(1, 1))
+    assert default_basis(box(0.0, 1.0, (2,)), never) == RBFGrid(12, low=(0, 0), high=(1, 1))
     assert isinstance(default_basis(box(0.0, 1.0, (9,)), never), Polynomial)
 
 
 def test_dimensions_without_bounds_are_scaled_to_what_is_seen() -> None:
     space = gym.spaces.Box(np.array([-1.0, -np.inf]), np.array([1.0, np.inf]), dtype=np.float64)
     basis = default_basis(space, lambda: np.array([[0.0, 10.0], [0.5, 30.0]]))
-    assert basis == RBFGrid(8, low=(-1.0, 5.0), high=(1.0, 35.0))
+    assert basis == RBFGrid(12, low=(-1.0, 5.0), high=(1.0, 35.0))
 
 
 def test_one_precision_alone_is_refused() -> None:
@@ -80,5 +81,45 @@ def test_one_precision_alone_is_refused() -> None:
 def test_a_dimension_that_never_changes_is_no_obstacle() -> None:
     space = gym.spaces.Box(np.array([0.0, 3.0]), np.array([1.0, 3.0]), dtype=np.float64)
     basis = default_basis(space, lambda: np.empty((0, 2)))
-    assert basis == RBFGrid(8, low=(0.0, 2.5), high=(1.0, 3.5))
+    assert basis == RBFGrid(12, low=(0.0, 2.5), high=(1.0, 3.5))
     assert np.isfinite(basis.build(space)([0.5, 3.0])).all()
+
+
+def test_alpha_and_beta_bring_the_papers_algorithm_along() -> None:
+    given = RBLSPI("rblspi/MountainCar-v0", prior_precision=1.0, noise_precision=1.0)
+    assert (given.update_every, given.sample_every) == (20, 20)
+    assert (given.on_policy, given.fading) == (0.0, 0.0)
+    untuned = RBLSPI("rblspi/MountainCar-v0")
+    assert (untuned.update_every, untuned.sample_every) == (5, 20)
+    assert RBLSPI("rblspi/MountainCar-v0", update_every=50).sample_every == 50
+
+
+def test_after_many_episodes_an_early_one_counts_what_fading_says() -> None:
+    """One step an episode: with one feature a state, the sum of C is the sum of the weights."""
+    env = gym.make("rblspi/ChainWalk-v0", max_episode_steps=1)
+    agent = RBLSPI(env, OneHot(), seed=0, fading=2.0).learn(episodes=29)
+    weights = (np.arange(1, 30) / 30) ** 2  # as they are in the thirtieth
+    assert agent.state.belief.statistics.gram.sum() == pytest.approx(weights.sum(), rel=1e-12)
+    assert agent.state.belief.statistics.count.sum() == 29
+
+
+def test_the_exploring_policys_next_actions_are_taken_as_often_as_asked() -> None:
+    """A mean that always goes left, a sample that always goes right."""
+    agent = RBLSPI("rblspi/ChainWalk-v0", OneHot(), on_policy=0.25, update_every="episode", seed=0)
+    agent.state.mean[:20], agent.state.mean[20:] = 1.0, 0.0
+    agent.state.sampled[:20], agent.state.sampled[20:] = 0.0, 1.0
+    agent.learn(64)  # as many as are put aside
+    taken = np.bincount(agent.state.recent.next_action[:64], minlength=2)
+    np.testing.assert_array_equal(taken, [48, 16])
+
+
+def test_sampling_narrows_to_the_noise_and_below_while_the_posterior_keeps_to_it() -> None:
+    surprise = np.array([0.8, 1e6, 1.0, 1.0])
+    sigma = noise(surprise)
+    assert sigma == pytest.approx(0.8 * np.sqrt(np.pi / 2))
+    first, later = (exploring_spread(surprise, 0.0, episodes) for episodes in (0, 200))
+    assert first == pytest.approx(sigma / np.sqrt(0.05))
+    assert later == pytest.approx(first / 2)
+    agent = RBLSPI("rblspi/ChainWalk-v0", OneHot(), seed=0)
+    agent.state.surprise[:] = surprise
+    assert agent.posterior.noise_precision == pytest.approx(sigma**-2)

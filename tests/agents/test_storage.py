@@ -337,7 +337,7 @@ def hostile_descriptions(rng: np.random.Generator, data: bytes, count: int) -> I
                 )
             case 9:
                 changed["version"] = rng.choice(
-                    np.array([0, 2, 1.0, "1", None, True, [1], 10**300], dtype=object)
+                    np.array([0, 1, 3, 2.0, "2", None, True, [2], 10**300], dtype=object)
                 )
         yield from_arrays(arrays, changed)
 

@@ -53,7 +53,7 @@ def test_a_run_can_be_repeated_from_its_settings(trained: Path, tmp_path: Path) 
     settings = tomllib.loads((trained / "settings.toml").read_text())
     assert settings["env"] == CAR
     assert settings["seed"] == 3
-    assert settings["set"]["update_every"] == 20
+    assert settings["set"]["update_every"] == 5
     assert "numpy" in settings["versions"]
     assert run("train", "--config", trained / "settings.toml", "--save", tmp_path, "--quiet") == 0
     assert (tmp_path / "agent.npz").read_bytes() == (trained / "agent.npz").read_bytes()

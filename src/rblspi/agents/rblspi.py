@@ -24,11 +24,13 @@ from numpy.typing import NDArray
 from rblspi import check
 from rblspi.agents.base import Agent
 from rblspi.agents.schedule import is_due
+from rblspi.agents.surprise import exploring_spread, new_surprise, noise, note
 from rblspi.belief import (
     BLOCK,
     Belief,
     absorb,
     draw_direction,
+    fade,
     improve,
     new_belief,
     shortest_route,
@@ -44,20 +46,30 @@ from rblspi.recent import Recent, is_full, new_recent, remember
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
-#: lambda = alpha / beta, where the user gives neither
-PENALTY = 0.003
-#: c in beta = c / sigma^2, where the user gives neither
-PRECISION = 0.5
-#: the least beta^-1/2, in units of the size of action values
-LEAST_SPREAD = 2000.0**-0.5
 #: transitions that an episode is taken to have, where it is the period
 EPISODE = 100
-#: steps that a reward lasts at the most, for discounts near 1
-HORIZON = 1000.0
-#: sigma of a normal distribution whose mean absolute value is 1
-SIGMA = math.sqrt(math.pi / 2.0)
-#: transitions over which the mean of temporal differences fades
-FADE = 1000.0
+#: lambda = alpha / beta, where the user gives neither
+PENALTY = 0.003
+#: growth in the number of episodes after which the past fades another time
+FADING_STEP = 1.02
+
+
+class Choices(NamedTuple):
+    """Settings that the user may leave open."""
+
+    update_every: int
+    sample_every: int | None  # as often as the policy improves
+    on_policy: float
+    fading: float
+
+
+#: the paper's Algorithm 1, where alpha and beta are given
+PAPER = Choices(update_every=20, sample_every=None, on_policy=0.0, fading=0.0)
+#: what learns reliably, where they follow from the data
+UNTUNED = Choices(update_every=5, sample_every=20, on_policy=1 / 3, fading=0.5)
+
+#: places in the clock
+TRANSITIONS, IMPROVEMENTS, EPISODES, WEIGHED = range(4)
 
 
 class State(NamedTuple):
@@ -67,13 +79,14 @@ class State(NamedTuple):
     mean: Vector  # m                                      (k,)
     sampled: Vector  # theta, the sampled weights          (k,)
     direction: Vector  # beta^-1/2 z, kept between samples (k,)
-    clock: NDArray[np.int64]  # transitions; improvements  (2,)
-    surprise: Vector  # mean |delta|; how many; mean |r|; largest |r| (4,)
+    clock: NDArray[np.int64]  # transitions, improvements, episodes, which one weighs 1 (4,)
+    surprise: Vector  # see `surprise`                     (4,)
     discount: float
-    spread: float  # beta^-1/2; automatic: in units of sigma
-    automatic: bool
+    spread: float  # beta^-1/2; 0: follows from the surprise
     update_every: int  # K; 0: the end of the episode
     sample_every: int
+    on_policy: float
+    fading: float
     belief: Belief
 
 
@@ -95,60 +108,74 @@ def observe(
     rng: Any,
 ) -> None:
     """Take in a transition; every K of them, improve the policy and sample a value function."""
-    next_action = -1 if terminated else greedy(agent.mean, y)
+    next_action = -1 if terminated else _next_action(agent, y)
     remember(agent.recent, x, action, reward, y, next_action)  # lines 6-8
-    agent.clock[0] += 1
-    if agent.automatic:
-        _note_surprise(agent, x, action, reward, y, next_action)
-    update = is_due(agent.update_every, agent.clock[0], ended)  # line 9
-    first = update and agent.clock[1] == 0  # nothing was drawn yet that weights could follow
-    sample = first or is_due(agent.sample_every, agent.clock[0], ended)
+    agent.clock[TRANSITIONS] += 1
+    if agent.spread == 0.0:
+        note(agent.surprise, _difference(agent, x, action, reward, y, next_action), reward)
+    update = is_due(agent.update_every, agent.clock[TRANSITIONS], ended)  # line 9
+    first = update and agent.clock[IMPROVEMENTS] == 0  # no draw yet that weights could follow
+    sample = first or is_due(agent.sample_every, agent.clock[TRANSITIONS], ended)
     update = update or sample
     if update or is_full(agent.recent):
         absorb(agent.belief, agent.recent, agent.discount)
+    if ended:
+        _end_episode(agent)
     if sample:
         draw_direction(agent.direction, _spread(agent), rng)
     if update:
         improve(agent.belief, agent.direction, agent.mean, agent.sampled)  # lines 10-12
-        agent.clock[1] += 1
+        agent.clock[IMPROVEMENTS] += 1
 
 
 @jit_borrowing
-def _note_surprise(
-    agent: State, x: Vector, action: int, reward: float, y: Vector, next_action: int
-) -> None:
-    """Average |delta|, delta = r + gamma y'm_a' - x'm_a, before the transition is learnt from.
+def _next_action(agent: State, y: Vector) -> int:
+    """What the policy under evaluation does next: the mean's greedy one.
 
-    The average fades over `FADE` transitions: what a bad policy met should not count for ever.
+    A share of the transitions is evaluated with the policy that explores instead.
+    """
+    t = agent.clock[TRANSITIONS]
+    if math.floor((t + 1) * agent.on_policy) > math.floor(t * agent.on_policy):
+        return greedy(agent.sampled, y)
+    return greedy(agent.mean, y)
+
+
+@jit_borrowing
+def _difference(
+    agent: State, x: Vector, action: int, reward: float, y: Vector, next_action: int
+) -> float:
+    """Delta = r + gamma y'm_a' - x'm_a, before the transition is learnt from.
+
     Before the first improvement the weights are random and nothing is expected: delta = r.
     """
     n, mean, delta = len(x), agent.mean, reward
-    if agent.clock[1] > 0:
+    if agent.clock[IMPROVEMENTS] > 0:
         delta -= dot(mean[action * n : (action + 1) * n], x)
         if next_action >= 0:
             delta += agent.discount * dot(mean[next_action * n : (next_action + 1) * n], y)
-    agent.surprise[1] += 1.0
-    rate = max(1.0 / agent.surprise[1], 1.0 / FADE)
-    agent.surprise[0] += rate * (abs(delta) - agent.surprise[0])
-    agent.surprise[2] += rate * (abs(reward) - agent.surprise[2])
-    agent.surprise[3] = max(agent.surprise[3], abs(reward))
+    return delta
+
+
+@jit_borrowing
+def _end_episode(agent: State) -> None:
+    """Count it, and let the past fade: in episode J, the j-th one counts (j / J)^fading.
+
+    All that a bad policy met, often in its longest episodes, would be remembered for ever
+    otherwise. Fading has an end: J episodes always count like J / (1 + fading) fresh ones.
+    """
+    agent.clock[EPISODES] += 1
+    coming, weighed = agent.clock[EPISODES] + 1, max(agent.clock[WEIGHED], 1)
+    if agent.fading > 0.0 and coming >= FADING_STEP * weighed:
+        absorb(agent.belief, agent.recent, agent.discount)
+        fade(agent.belief, (weighed / coming) ** agent.fading)
+        agent.clock[WEIGHED] = coming
 
 
 @jit_borrowing
 def _spread(agent: State) -> float:
-    """beta^-1/2: sigma / c^1/2, but not below what the size of the values demands.
-
-    Values are of the size of the largest reward or of a lasting one, whichever is more. Where
-    nothing was a surprise yet all values are zero, and any spread will do.
-    """
-    if not agent.automatic or agent.surprise[0] == 0.0:
+    if agent.spread > 0.0:
         return agent.spread
-    horizon = min(1.0 / max(1.0 - agent.discount, 1e-300), HORIZON)
-    size = max(agent.surprise[3], horizon * agent.surprise[2])
-    spread = max(agent.spread * SIGMA * agent.surprise[0], LEAST_SPREAD * size)
-    if not spread > 1e-100:  # its square has to be a number
-        return 1e-100
-    return float(min(spread, 1e100))
+    return exploring_spread(agent.surprise, agent.discount, agent.clock[EPISODES])
 
 
 def _new_state(
@@ -156,31 +183,30 @@ def _new_state(
     features: int,
     period: int,
     ridge: float,
-    precisions: tuple[float, float],
+    penalty: float,
+    spread: float,
     discount: float,
-    automatic: bool,
-    update_every: int,
-    sample_every: int,
+    choices: Choices,
 ) -> State:
     k = actions * features
-    alpha, beta = precisions
     return State(
         recent=new_recent(min(period, BLOCK), features),
         mean=np.zeros(k),
         sampled=np.zeros(k),
         direction=np.zeros(k),
-        clock=np.zeros(2, np.int64),
-        surprise=np.zeros(4),
+        clock=np.zeros(4, np.int64),
+        surprise=new_surprise(),
         discount=discount,
-        spread=beta**-0.5,
-        automatic=automatic,
-        update_every=update_every,
-        sample_every=sample_every,
+        spread=spread,
+        update_every=choices.update_every,
+        sample_every=choices.sample_every or 0,
+        on_policy=choices.on_policy,
+        fading=choices.fading,
         belief=new_belief(
             actions,
             features,
             ridge,
-            alpha / beta,
+            penalty,
             min(period, BLOCK),
             route=shortest_route(period, k),
         ),
@@ -190,7 +216,7 @@ def _new_state(
 FUNCTIONS = AgentFunctions(
     act,
     observe,
-    numba.typeof(_new_state(1, 1, 1, 1.0, (1.0, 1.0), 0.0, False, 0, 0)),
+    numba.typeof(_new_state(1, 1, 1, 1.0, 1.0, 0.0, 0.0, PAPER)),
 )
 
 
@@ -222,14 +248,22 @@ class RBLSPI(Agent):
         1,000 random steps come across.
     prior_precision, noise_precision : float, optional
         alpha and beta: weights are N(0, I / alpha) before anything is seen, and beta is the
-        precision of the noise in the empirical Bellman operator. Unless both are given they
-        follow from the data, see Notes.
-    update_every : int or "episode"
-        K: transitions between improvements of the policy.
+        precision of the noise in the empirical Bellman operator. With both, the other
+        settings default to the paper's Algorithm 1; with neither, they follow from the data,
+        see Notes, and the others default to what learns reliably.
+    update_every : int or "episode", optional
+        K: transitions between improvements of the policy. 20 as in the paper, 5 untuned.
     sample_every : int or "episode", optional
-        Transitions between samples of a value function; K unless given. Between two samples
-        the weights follow the posterior along the same standard normal draw. A sample is
-        drawn from the posterior as it then is, so a sample implies an improvement.
+        Transitions between samples of a value function. As often as the policy improves in
+        the paper, or where only K is given; 20 untuned. Between two samples the weights
+        follow the posterior along the same standard normal draw. A sample is drawn from the
+        posterior as it then is, so a sample implies an improvement.
+    on_policy : float, optional
+        Share of the transitions that are evaluated with the next action of the policy that
+        explores, rather than the mean's greedy one. 0 as in the paper, 1/3 untuned.
+    fading : float, optional
+        In episode J, transitions of the j-th one count (j / J)^fading. 0 as in the paper, 1/2
+        untuned.
     discount : float
         gamma.
     ridge : float
@@ -240,11 +274,12 @@ class RBLSPI(Agent):
     Notes
     -----
     Without alpha and beta the noise is taken for what it models, the differences delta between
-    what was expected of a transition and what came: beta = c / sigma^2, where sigma is the
+    what was expected of a transition and what came: beta = 1 / sigma^2, where sigma is the
     standard deviation of a normal distribution with the mean |delta| of the latest
-    transitions; but at most 2000 / size^2, size being what action values can be by the rewards
-    seen. alpha = lambda beta. The constants are the same for every environment, and rewards in
-    other units change nothing but the units of the values.
+    transitions, and alpha = lambda beta. Value functions are sampled more widely than that at
+    first and less and less as episodes pass, see `rblspi.agents.surprise`. The constants are
+    the same for every environment, and rewards in other units change nothing but the units of
+    the values.
 
     References
     ----------
@@ -262,8 +297,10 @@ class RBLSPI(Agent):
         *,
         prior_precision: float | None = None,
         noise_precision: float | None = None,
-        update_every: int | Literal["episode"] = 20,
+        update_every: int | Literal["episode"] | None = None,
         sample_every: int | Literal["episode"] | None = None,
+        on_policy: float | None = None,
+        fading: float | None = None,
         discount: float = 0.99,
         ridge: float = 1e-6,
         seed: int | None = None,
@@ -271,24 +308,36 @@ class RBLSPI(Agent):
         precisions = _precisions(prior_precision, noise_precision)
         self.prior_precision: float | None = precisions[0]
         self.noise_precision: float | None = precisions[1]
+        default = UNTUNED if self.noise_precision is None else PAPER
+        if sample_every is None:
+            sample_every = default.sample_every if update_every is None else update_every
+        if update_every is None:
+            update_every = default.update_every
         self.update_every = check.period("update_every", update_every)
         self.sample_every = check.period(
             "sample_every", update_every if sample_every is None else sample_every
         )
+        self.on_policy = check.fraction(
+            "on_policy", default.on_policy if on_policy is None else on_policy
+        )
+        self.fading = check.not_negative("fading", default.fading if fading is None else fading)
         self.ridge = check.positive("ridge", ridge)
         super().__init__(env, basis, discount=discount, seed=seed)
 
     def _initial_state(self) -> State:
+        penalty, spread = PENALTY, 0.0
+        if self.prior_precision is not None and self.noise_precision is not None:
+            penalty = self.prior_precision / self.noise_precision
+            spread = self.noise_precision**-0.5
         state = _new_state(
             self.actions,
             self.features.size,
             min((p for p in (self.update_every, self.sample_every) if p > 0), default=EPISODE),
             self.ridge,
-            self._initial_precisions(),
+            penalty,
+            spread,
             self.discount,
-            self.noise_precision is None,
-            self.update_every,
-            self.sample_every,
+            Choices(self.update_every, self.sample_every, self.on_policy, self.fading),
         )
         state.mean[:] = self.rng.standard_normal(len(state.mean))  # line 1: m ~ N(0, I)
         state.sampled[:] = state.mean
@@ -301,15 +350,10 @@ class RBLSPI(Agent):
         Between two improvements more than 64 transitions apart that may be more than the
         weights the agent acts by know of.
         """
-        noise_precision = _spread(self.state) ** -2.0
+        noise_precision = (self.state.spread or noise(self.state.surprise)) ** -2.0
         return Posterior.from_belief(
             self.state.belief, self.state.belief.penalty * noise_precision, noise_precision
         )
-
-    def _initial_precisions(self) -> tuple[float, float]:
-        if self.prior_precision is None or self.noise_precision is None:
-            return PENALTY * PRECISION, PRECISION
-        return self.prior_precision, self.noise_precision
 
     def _mean_weights(self) -> Vector:
         return self.state.mean

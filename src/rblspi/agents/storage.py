@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["FileError", "load", "read", "save"]
 
 FORMAT = "rblspi-agent"
-VERSION = 1
+VERSION = 2
 
 #: the largest count that any agent reaches
 MANY = 2**62

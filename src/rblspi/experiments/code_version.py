@@ -43,7 +43,7 @@ _FIT = (
     "features/bounds.py",
 )
 _ALGORITHM = {
-    "rblspi": ("agents/rblspi.py", "belief.py", "statistics.py"),
+    "rblspi": ("agents/rblspi.py", "agents/surprise.py", "belief.py", "statistics.py"),
     "online-lspi": ("agents/online_lspi.py",),
     "lspi": (),
     "blspi": (),

@@ -15,7 +15,7 @@ from rblspi.features.polynomial import Polynomial
 from rblspi.features.rbf import RBFGrid
 
 #: Gaussians along each of 1, 2, ... dimensions: at most a few hundred in all
-CELLS = (12, 8, 5, 3, 3, 2, 2, 2)
+CELLS = (12, 12, 5, 3, 3, 2, 2, 2)
 
 
 def default_basis(space: gym.Space[Any], scout: Callable[[], Matrix]) -> Basis:
