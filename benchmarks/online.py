@@ -7,7 +7,6 @@ import math
 import multiprocessing
 import os
 import resource
-import time
 from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
@@ -92,6 +91,19 @@ def periods() -> list[Row]:
             },
         ),
     ]
+
+
+def untuned() -> list[Row]:
+    """What it costs to have alpha and beta follow from the data, fading included."""
+    given = agent(5, sample_every=20)
+    nothing = agent(5, sample_every=20, prior_precision=None, noise_precision=None)
+    times = {
+        "given_us": step_time(given, 20_000) * 1e6,
+        "nothing_us": step_time(nothing, 20_000) * 1e6,
+    }
+    ratio = times["nothing_us"] / times["given_us"]
+    name = "nothing tuned against alpha and beta given, a step"
+    return [Row(name, ratio, "x", "at most 1.2x", ratio <= 1.2, times)]
 
 
 def _bare(
@@ -207,9 +219,7 @@ def two_cores() -> list[Row]:
     def eight(workers: int) -> float:
         with ProcessPoolExecutor(workers, mp_context=context) as pool:
             list(pool.map(_one_run, range(workers)))  # imports and compiled code are loaded
-            start = time.perf_counter()
-            list(pool.map(_one_run, range(8)))
-            return time.perf_counter() - start
+            return seconds(lambda: list(pool.map(_one_run, range(8))))
 
     one, two = eight(1), eight(2)
     return [
