@@ -113,13 +113,12 @@ def test_the_exploring_policys_next_actions_are_taken_as_often_as_asked() -> Non
     np.testing.assert_array_equal(taken, [48, 16])
 
 
-def test_sampling_narrows_to_the_noise_and_below_while_the_posterior_keeps_to_it() -> None:
+def test_samples_narrow_as_episodes_pass_and_the_posterior_does_not() -> None:
     surprise = np.array([0.8, 1e6, 1.0, 1.0])
-    sigma = noise(surprise)
-    assert sigma == pytest.approx(0.8 * np.sqrt(np.pi / 2))
-    first, later = (exploring_spread(surprise, 0.0, episodes) for episodes in (0, 200))
-    assert first == pytest.approx(sigma / np.sqrt(0.05))
-    assert later == pytest.approx(first / 2)
+    spread = noise(surprise)
+    assert spread**-2 == pytest.approx(0.05 / (0.8**2 * np.pi / 2))
+    assert exploring_spread(surprise, 0.0, 0) == spread
+    assert exploring_spread(surprise, 0.0, 200) == pytest.approx(spread / 2)
     agent = RBLSPI("rblspi/ChainWalk-v0", OneHot(), seed=0)
     agent.state.surprise[:] = surprise
-    assert agent.posterior.noise_precision == pytest.approx(sigma**-2)
+    assert agent.posterior.noise_precision == pytest.approx(spread**-2)

@@ -274,12 +274,12 @@ class RBLSPI(Agent):
     Notes
     -----
     Without alpha and beta the noise is taken for what it models, the differences delta between
-    what was expected of a transition and what came: beta = 1 / sigma^2, where sigma is the
+    what was expected of a transition and what came: beta = 0.05 / sigma^2, where sigma is the
     standard deviation of a normal distribution with the mean |delta| of the latest
-    transitions, and alpha = lambda beta. Value functions are sampled more widely than that at
-    first and less and less as episodes pass, see `rblspi.agents.surprise`. The constants are
-    the same for every environment, and rewards in other units change nothing but the units of
-    the values.
+    transitions, and alpha = lambda beta. Value functions are sampled from the posterior at
+    first and more and more narrowly as episodes pass, see `rblspi.agents.surprise`. The
+    constants are the same for every environment, and rewards in other units change nothing but
+    the units of the values.
 
     References
     ----------

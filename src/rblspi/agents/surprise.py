@@ -21,9 +21,9 @@ MEAN, COUNT, MEAN_REWARD, LARGEST_REWARD = range(4)
 FADE = 1000.0
 #: sigma of a normal distribution whose mean absolute value is 1
 SIGMA = math.sqrt(math.pi / 2.0)
-#: samples are this much wider at first than the noise says: c^-1/2
+#: c^-1/2, where beta = c / sigma^2
 WIDENING = 0.05**-0.5
-#: episodes after which they are half as wide
+#: episodes after which samples are half as wide as the posterior
 ANNEALING = 200.0
 #: the least spread at first, in units of the size of action values
 LEAST_SPREAD = 2000.0**-0.5
@@ -50,30 +50,34 @@ def note(surprise: Vector, delta: float, reward: float) -> None:
 
 @jit_borrowing
 def noise(surprise: Vector) -> float:
-    """Standard deviation of a normal distribution with this mean |delta|.
+    """beta^-1/2 = c^-1/2 sigma; sigma is a normal distribution's with this mean |delta|.
 
-    Where nothing was a surprise yet all values are zero, and any noise will do.
+    c is well below 1: neighbouring transitions share features and their errors, so there is
+    less to learn from them than from independent ones. Where nothing was a surprise yet all
+    values are zero, and any noise will do.
     """
-    return _sensible(SIGMA * surprise[MEAN]) if surprise[MEAN] > 0.0 else 1.0
+    if surprise[MEAN] == 0.0:
+        return 1.0
+    return _sensible(WIDENING * (SIGMA * surprise[MEAN]))
 
 
 @jit_borrowing
 def exploring_spread(surprise: Vector, discount: float, episodes: int) -> float:
     """What takes the place of beta^-1/2 when a value function is sampled.
 
-    The noise, times `WIDENING` at first and less and less as J episodes pass; but not below a
-    fraction of what action values can be, the largest reward or a lasting one, which falls
-    with the square root of the transitions t.
+    The noise at first, and less and less of it as J episodes pass; but not below a fraction of
+    what action values can be, the largest reward or a lasting one, which falls with the
+    square root of the transitions t.
 
-        max(c^-1/2 sigma / (1 + (J / 200)^2),  2000^-1/2 size / (1 + t / 1000)^1/2)
+        max(beta^-1/2 / (1 + (J / 200)^2),  2000^-1/2 size / (1 + t / 1000)^1/2)
     """
     if surprise[MEAN] == 0.0:
         return 1.0
     horizon = min(1.0 / max(1.0 - discount, 1e-300), HORIZON)
     size = max(surprise[LARGEST_REWARD], horizon * surprise[MEAN_REWARD])
-    wide = WIDENING * noise(surprise) / (1.0 + (episodes / ANNEALING) ** 2)
+    annealed = noise(surprise) / (1.0 + (episodes / ANNEALING) ** 2)
     least = LEAST_SPREAD * size / math.sqrt(1.0 + surprise[COUNT] / SETTLING)
-    return _sensible(max(wide, least))
+    return _sensible(max(annealed, least))
 
 
 @jit_borrowing
