@@ -480,3 +480,12 @@ def test_wrong_numbers_with_a_right_digest_only_give_wrong_numbers(
             if kind in ALGORITHMS:
                 agent.learn(40)
             agent.predict(3)
+
+
+def test_an_action_chosen_for_an_episode_is_not_taken_in_another(tmp_path: Path) -> None:
+    """On policy, an action is chosen before it is taken; a Python environment begins anew."""
+    pole = RBFGrid(2, low=-1.0, high=1.0)
+    agent = OnlineLSPI("CartPole-v1", pole, policy="on", seed=0).learn(5)
+    assert agent.state.clock[1] >= 0
+    agent.save(tmp_path / "agent.npz")
+    assert OnlineLSPI.load(tmp_path / "agent.npz").state.clock[1] == -1

@@ -175,6 +175,10 @@ class Agent(ABC):
         self._raise_concerns()
         return self
 
+    def leave_episode(self) -> None:
+        """Let the next step begin a new episode."""
+        self.session.begin_episode()
+
     def stop(self) -> None:
         """Let `learn` return soon: from a callback, a signal handler or another thread."""
         self._stopped = True

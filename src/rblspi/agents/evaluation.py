@@ -154,7 +154,7 @@ def borrowed(agent: Agent) -> Iterator[gym.Env[Any, Any]]:
         if bits is not None:
             bits.state = state  # some environments seed it in place
         env._np_random, env._np_random_seed = generator, seed
-        agent.session.begin_episode()
+        agent.leave_episode()
 
 
 def _evaluate_single(

@@ -58,8 +58,10 @@ class State(NamedTuple):
 @jit_inlined
 def act(agent: State, x: Vector, rng: Any) -> int:
     """Epsilon-greedy; on-policy, the action that was already chosen."""
-    if agent.clock[1] >= 0:
-        return int(agent.clock[1])
+    chosen = agent.clock[1]
+    agent.clock[1] = -1
+    if chosen >= 0:
+        return int(chosen)
     return epsilon_greedy(agent.weights, x, agent.epsilon[0], rng)
 
 
@@ -76,7 +78,6 @@ def observe(
 ) -> None:
     """Take in a transition; every K of them, solve for the weights."""
     agent.epsilon[0] = max(agent.least, agent.decay * agent.epsilon[0])
-    agent.clock[1] = -1
     next_action = -1
     if not terminated:
         if agent.on_policy:
@@ -224,6 +225,11 @@ class OnlineLSPI(Agent):
             self.policy == "on",
             self.initial_diagonal,
         )
+
+    def leave_episode(self) -> None:
+        """Begin a new episode, whose first action is not chosen yet."""
+        super().leave_episode()
+        self.state.clock[1] = -1
 
     def _mean_weights(self) -> Vector:
         return self.state.weights

@@ -371,10 +371,10 @@ def _return_to_place(agent: Agent, metadata: Metadata) -> None:
     python_rng = None if metadata.python_rng is None else _generator_state(metadata.python_rng)
     if session.compiled and metadata.compiled:
         if not _is_inside(agent.env.observation_space, session.place.state):
-            session.begin_episode()
+            agent.leave_episode()
         return
     # A Python environment's state is not in the file; its random numbers are, where known.
-    session.begin_episode()
+    agent.leave_episode()
     if python_rng is None or metadata.compiled:
         stream = np.random.SeedSequence([agent.seed, metadata.num_timesteps])
         session.seed = int(stream.generate_state(1)[0] >> 1)
