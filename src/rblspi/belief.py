@@ -52,7 +52,10 @@ class Scratch(NamedTuple):
 
 
 class Belief(NamedTuple):
-    """All an agent of this library knows of a policy's action values."""
+    """All an agent of this library knows of a policy's action values.
+
+    On the route `AFRESH` only the statistics are kept up to date between improvements.
+    """
 
     statistics: Statistics
     gram_factor: Matrix  # factor of C_a + ridge I    (actions, n, n)

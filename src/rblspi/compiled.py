@@ -76,7 +76,7 @@ def jit(function: Function, *, counting: bool = True, **options: Any) -> Functio
 
     Division by zero follows IEEE 754, as in NumPy. The plain function is ``.py_func``. Whether
     references are counted, see `jit_borrowing`, is said of every function: left open, it would
-    follow the function that calls it first.
+    follow the function that calls it first. Numba's option for it is not a public one.
     """
     with _cached_here():
         compiled: Function = numba.njit(

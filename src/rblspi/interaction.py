@@ -6,9 +6,12 @@ Python around the same compiled agent where they are not.
 
 from __future__ import annotations
 
+import hashlib
+import inspect
 import math
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from types import FunctionType
 from typing import Any, NamedTuple
 
@@ -186,8 +189,19 @@ class AgentFunctions(NamedTuple):
         arrays; handing it to two functions at every step takes longer than what they do.
         """
         made = FunctionType(function.__code__, {**globals(), **self._asdict()})
-        made.__qualname__ = f"{function.__name__}.{self.act.__module__}"  # of its file on disk
+        # of its file on disk: another one for every agent, and for every change of its source
+        made.__qualname__ = f"{function.__name__}.{self.act.__module__}.{_origin(self.act)}"
         return made
+
+
+def _origin(function: Callable[..., Any]) -> str:
+    """Digest of the name of a function and of the file it is in."""
+    plain = getattr(function, "py_func", function)
+    digest = hashlib.sha256(getattr(plain, "__qualname__", "").encode())
+    file = Path(inspect.getsourcefile(plain) or "") if inspect.isfunction(plain) else Path()
+    if file.is_file():
+        digest.update(file.read_bytes())
+    return digest.hexdigest()[:12]
 
 
 @cache

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from rblspi import check
 from rblspi.agents.base import Agent
 from rblspi.agents.schedule import is_due
-from rblspi.agents.surprise import exploring_spread, new_surprise, noise, note
+from rblspi.agents.surprise import MEAN, exploring_spread, new_surprise, noise, note
 from rblspi.belief import (
     BLOCK,
     Belief,
@@ -78,7 +78,7 @@ class State(NamedTuple):
     recent: Recent  # transitions that the belief does not hold yet
     mean: Vector  # m                                      (k,)
     sampled: Vector  # theta, the sampled weights          (k,)
-    direction: Vector  # beta^-1/2 z, kept between samples (k,)
+    direction: Vector  # the spread times z, kept between samples (k,)
     clock: NDArray[np.int64]  # transitions, improvements, episodes, which one weighs 1 (4,)
     surprise: Vector  # see `surprise`                     (4,)
     discount: float
@@ -112,7 +112,7 @@ def observe(
     remember(agent.recent, x, action, reward, y, next_action)  # lines 6-8
     agent.clock[TRANSITIONS] += 1
     if agent.spread == 0.0:
-        note(agent.surprise, _difference(agent, x, action, reward, y, next_action), reward)
+        _note_surprise(agent, _difference(agent, x, action, reward, y, next_action), reward)
     update = is_due(agent.update_every, agent.clock[TRANSITIONS], ended)  # line 9
     first = update and agent.clock[IMPROVEMENTS] == 0  # no draw yet that weights could follow
     sample = first or is_due(agent.sample_every, agent.clock[TRANSITIONS], ended)
@@ -154,6 +154,17 @@ def _difference(
         if next_action >= 0:
             delta += agent.discount * dot(mean[next_action * n : (next_action + 1) * n], y)
     return delta
+
+
+@jit_borrowing
+def _note_surprise(agent: State, delta: float, reward: float) -> None:
+    """Before the first surprise there are no units: what was drawn takes them on with it."""
+    calm = agent.surprise[MEAN] == 0.0
+    note(agent.surprise, delta, reward)
+    if calm:
+        spread = _spread(agent)
+        for i in range(len(agent.direction)):
+            agent.direction[i] *= spread
 
 
 @jit_borrowing
@@ -256,14 +267,14 @@ class RBLSPI(Agent):
     sample_every : int or "episode", optional
         Transitions between samples of a value function. As often as the policy improves in
         the paper, or where only K is given; 20 untuned. Between two samples the weights
-        follow the posterior along the same standard normal draw. A sample is drawn from the
-        posterior as it then is, so a sample implies an improvement.
+        follow the posterior along the same standard normal draw. A sample is drawn around
+        the mean as it then is, so a sample implies an improvement.
     on_policy : float, optional
         Share of the transitions that are evaluated with the next action of the policy that
         explores, rather than the mean's greedy one. 0 as in the paper, 1/3 untuned.
     fading : float, optional
-        In episode J, transitions of the j-th one count (j / J)^fading. 0 as in the paper, 1/2
-        untuned.
+        In episode J, transitions of the j-th one count (j / J)^fading, to within 2%. 0 as in
+        the paper, 1/2 untuned. Where no episode ever ends, nothing fades.
     discount : float
         gamma.
     ridge : float
@@ -276,10 +287,11 @@ class RBLSPI(Agent):
     Without alpha and beta the noise is taken for what it models, the differences delta between
     what was expected of a transition and what came: beta = 0.05 / sigma^2, where sigma is the
     standard deviation of a normal distribution with the mean |delta| of the latest
-    transitions, and alpha = lambda beta. Value functions are sampled from the posterior at
-    first and more and more narrowly as episodes pass, see `rblspi.agents.surprise`. The
-    constants are the same for every environment, and rewards in other units change nothing but
-    the units of the values.
+    transitions, and alpha = lambda beta. Value functions are sampled with the posterior's
+    spread at first and more and more narrowly as episodes pass, but never more narrowly than a
+    falling fraction of what values can be, see `rblspi.agents.surprise`. The constants are the
+    same for every environment, and rewards in other units change nothing but the units of the
+    values.
 
     References
     ----------
@@ -347,8 +359,8 @@ class RBLSPI(Agent):
     def posterior(self) -> Posterior:
         """The Gaussian over weights, given all transitions absorbed so far.
 
-        Between two improvements more than 64 transitions apart that may be more than the
-        weights the agent acts by know of.
+        Between two improvements more than 64 transitions apart, and after an episode at whose
+        end the past has faded, that is not quite what the weights the agent acts by know of.
         """
         noise_precision = (self.state.spread or noise(self.state.surprise)) ** -2.0
         return Posterior.from_belief(
