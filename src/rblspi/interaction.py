@@ -296,7 +296,6 @@ class Session:
         except BaseException:
             self.place.clock[0] = -1  # between step and observe: begin anew
             raise
-        self._raise_if_unhealthy()
         return made, record[:finished]
 
     def begin_episode(self) -> None:
@@ -316,7 +315,8 @@ class Session:
         state[:] = np.asarray(observation, dtype=np.float64).ravel()
         return float(reward), bool(terminated), bool(truncated)
 
-    def _raise_if_unhealthy(self) -> None:
+    def raise_if_unhealthy(self) -> None:
+        """Say what stopped the loop, if it was something that is not finite."""
         failure = self.place.clock[1]
         if failure == FINE:
             return

@@ -147,6 +147,19 @@ def test_another_class_or_environment_is_refused(tmp_path: Path) -> None:
         RBLSPI.load(tmp_path)
 
 
+@pytest.mark.parametrize("name", [CAR, "CartPole-v1"])
+def test_an_agent_late_in_an_episode_goes_where_episodes_are_shorter(
+    tmp_path: Path, name: str
+) -> None:
+    path = tmp_path / "agent.npz"
+    agent = RBLSPI(name, seed=1).learn(3)
+    agent.session.place.clock[0] = 90
+    agent.save(path)
+    shorter = RBLSPI.load(path, gym.make(name, max_episode_steps=50)).learn(200)
+    assert shorter.episodes[:, 0].max() <= 50
+    assert len(shorter.episodes) >= 4
+
+
 def test_a_save_that_fails_leaves_the_old_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -100,6 +100,9 @@ def test_evaluate(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
     result = json.loads(capsys.readouterr().out)
     assert result["episodes"] == 3
     assert result["length"]["low"] <= result["length"]["mean"] <= result["length"]["high"]
+    assert run("evaluate", trained, "--episodes", 1, "--json") == 0
+    result = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+    assert (result["length"]["low"], result["length"]["high"]) == (None, None)
     assert run("evaluate", trained / "agent.npz", "--episodes", 2, "--explore") == 0
     assert "return" in capsys.readouterr().out
 

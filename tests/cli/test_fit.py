@@ -63,6 +63,20 @@ def test_the_value_of_a_saved_policy_comes_with_an_interval(logs, tmp_path, caps
     assert "BLSTD: 9,000 transitions, 10 weights" in capsys.readouterr().out
 
 
+def test_a_policy_of_an_environment_made_with_arguments(tmp_path, capsys):
+    lake = ("FrozenLake-v1", "--env-set", "map_name=8x8", "--quiet")
+    logs, file, more = tmp_path / "a.parquet", tmp_path / "new" / "p.npz", tmp_path / "b.parquet"
+    assert run("collect", *lake, "--transitions", 3000, "-o", logs) == 0
+    assert run("fit", logs, "--save", file, "--quiet") == 0
+    assert run("collect", *lake, "--transitions", 500, "--policy", file, "-o", more) == 0
+    assert run("fit", more, "--algo", "lstd", "--policy", file, "--quiet") == 0
+    assert "value of the policy in its first states:" in capsys.readouterr().out
+    again = ("--resume", file, "--env-set", "map_name=8x8", "--timesteps", 9)
+    assert run("train", *again, "--save", tmp_path / "no") == 2
+    assert "does not learn online" in capsys.readouterr().err
+    assert not (tmp_path / "no").exists()
+
+
 def test_without_an_environment_the_logs_will_do(tmp_path, capsys):
     path, file = write(tmp_path / "log.parquet"), tmp_path / "agent.npz"
     assert run("fit", path, "--algo", "blspi", *SETTINGS, "--save", file, "--quiet") == 0

@@ -85,6 +85,7 @@ def test_figures_and_claims_are_listed():
         (["nothing"], "known: chain"),
         (["--config", "none.toml"], "none.toml cannot be read"),
         (["--report-only", "chain"], "there is no"),
+        (["chain", "--export", "blocks.xlsx"], "must end in .csv, .csv.gz or .parquet"),
     ],
 )
 def test_a_mistake_is_told_in_a_sentence(tmp_path, arguments, message):
@@ -92,6 +93,15 @@ def test_a_mistake_is_told_in_a_sentence(tmp_path, arguments, message):
     assert result.exit_code == 2
     assert message in " ".join(result.output.split())
     assert "Traceback" not in result.output
+
+
+def test_an_experiment_of_ones_own_is_not_taken_for_the_papers(tmp_path):
+    path = tmp_path / "pendulum.toml"
+    path.write_text(test_toml.GOOD.replace('id = "mine"\n', ""), encoding="utf-8")
+    result = run("--config", path, "--out", tmp_path / "out")
+    assert result.exit_code == 2
+    assert "'pendulum' is a figure of the paper" in " ".join(result.output.split())
+    assert not (tmp_path / "out").exists()
 
 
 def test_settings_that_an_algorithm_does_not_take_are_told_before_anything_runs(tmp_path):

@@ -34,7 +34,7 @@ def test_a_csv_holds_every_episode(result, tmp_path):
 
 def test_block_means_are_means_of_blocks(result, tmp_path):
     path = tmp_path / "blocks.csv.gz"
-    assert export([result], path, 4) == 3 * 2 * 3
+    assert export([result], path, blocks=True) == 3 * 2 * 3
     with gzip.open(path, "rt", newline="") as file:
         rows = list(csv.DictReader(file))
     assert [int(row["episode"]) for row in rows[:3]] == [4, 8, 12]
@@ -44,7 +44,7 @@ def test_block_means_are_means_of_blocks(result, tmp_path):
 
 def test_equal_tables_give_equal_files(result, tmp_path):
     for name in ("a.csv.gz", "b.csv.gz"):
-        export([result], tmp_path / name, 4)
+        export([result], tmp_path / name, blocks=True)
     assert (tmp_path / "a.csv.gz").read_bytes() == (tmp_path / "b.csv.gz").read_bytes()
 
 

@@ -104,3 +104,22 @@ def test_a_cluster_that_loses_a_worker_half_way_gives_the_same_numbers(tmp_path,
         run_all(missing(store, CURVES, RUNS), store, executors, window, tell)
     assert done.is_set()
     assert_same(arrays_of(path), undisturbed)
+
+
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize("error", [KeyboardInterrupt, ZeroDivisionError])
+def test_what_goes_wrong_on_a_cluster_is_not_hidden(tmp_path, error):
+    distributed = pytest.importorskip("distributed")
+
+    def tell(run, outcome):
+        raise error
+
+    with (
+        distributed.LocalCluster(
+            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None
+        ) as cluster,
+        Store(tmp_path / "results.sqlite") as store,
+        dask_cluster(cluster.scheduler_address) as (executors, window),
+        pytest.raises(error),
+    ):
+        run_all(missing(store, CURVES[:1], 2), store, executors, window, tell)

@@ -136,3 +136,22 @@ def test_a_file_that_cannot_be_written_is_named(filled):
         store._connection.execute("PRAGMA query_only = 1")
         with pytest.raises(StoreError, match=r"results\.sqlite cannot be written"):
             store.add(Run(CURVES[0], 999), outcome())
+
+
+def test_a_place_where_nothing_can_be_made_is_named(tmp_path):
+    (tmp_path / "file").write_text("no folder")
+    with pytest.raises(StoreError, match=r"results\.sqlite cannot be made .*another --out"):
+        Store(tmp_path / "file" / "results.sqlite")
+
+
+def test_a_file_system_without_links_will_do(tmp_path, monkeypatch):
+    def refuse(*_):
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr("os.link", refuse)
+    path = tmp_path / "results.sqlite"
+    with Store(path) as store:
+        store.add(Run(CURVES[0], 0), outcome())
+    with Store(path) as store:
+        assert store.codes(CURVES[0])
+    assert list(tmp_path.iterdir()) == [path]

@@ -70,6 +70,8 @@ def test_the_example_in_the_documentation_is_an_experiment(tmp_path):
         ("{ update_every = 20 }", "{ seed = 1 }", "panel[1].curve[1].settings.seed"),
         ("{ update_every = 20 }", "[1]", "panel[1].curve[1].settings = [1] must be a table"),
         ('{ basis = "RBFGrid", cells = 3 }', "{ cells = 3 }", "has no field basis"),
+        ('"RBFGrid"', '"RBFGrd"', "panel[1].curve[1].basis.basis = 'RBFGrd' is none of"),
+        ('label = "a"', 'label = "b"', "two curves with the label 'b'"),
         ("block = 10", "limits = [3, 1]", "limits = [3, 1]"),
         ('title = "Mine"', "title =", "is not TOML"),
     ],

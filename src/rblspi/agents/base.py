@@ -126,13 +126,12 @@ class Agent(ABC):
         Compiled code uses them as indices without a check, so a file must not hold others. A
         subclass whose state has integers of its own adds their ranges.
         """
-        limit = None if self.env.spec is None else self.env.spec.max_episode_steps
         sizes = [len(a) for name, a in storage._arrays(self) if name.endswith("recent.action")]
         return {
             "recent.size": (0, min(sizes, default=1) - 1),
             "recent.action": (0, self.actions - 1),
             "recent.next_action": (-1, self.actions - 1),
-            "place.clock": ((-1, 0), (storage.MANY if limit is None else limit - 1, 0)),
+            "place.clock": ((-1, 0), (storage.MANY, 0)),
             "state.clock": (0, storage.MANY),
             "statistics.count": (0, storage.MANY),
             "belief.tally": (0, storage.MANY),
@@ -198,6 +197,7 @@ class Agent(ABC):
             games -= len(finished)
             self.num_timesteps += made
             self._record(finished)
+            self.session.raise_if_unhealthy()
             tell(made, finished, self.diagnostics())
             if len(finished):
                 for callback in callbacks:
@@ -345,7 +345,11 @@ class Agent(ABC):
         return "episode" if name.endswith("_every") and value == 0 else value
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write everything to one file, so that learning on gives the same bits as before."""
+        """Write everything to one file, so that learning on gives the same bits as before.
+
+        Of an environment in Python the state is not in the file: unless saved between two
+        episodes, the agent goes on with a new one.
+        """
         storage.save(self, path)
 
     @classmethod

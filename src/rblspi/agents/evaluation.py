@@ -102,10 +102,14 @@ def evaluate(
     """
     check.count("episodes", episodes)
     check.count("longest", longest)
-    if isinstance(env, VectorEnv):
-        return _evaluate_vector(agent, env, episodes, deterministic, seed, longest)
-    with _environment(agent, env) as single:
-        return _evaluate_single(agent, single, episodes, deterministic, seed, longest)
+    drawn = agent.rng.bit_generator.state  # an agent that explores draws from its own numbers
+    try:
+        if isinstance(env, VectorEnv):
+            return _evaluate_vector(agent, env, episodes, deterministic, seed, longest)
+        with _environment(agent, env) as single:
+            return _evaluate_single(agent, single, episodes, deterministic, seed, longest)
+    finally:
+        agent.rng.bit_generator.state = drawn
 
 
 def _environment(

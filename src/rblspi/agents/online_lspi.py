@@ -11,6 +11,7 @@ reinforcement learning control, American Control Conference, 2010.
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Literal, NamedTuple
 
 import gymnasium as gym
@@ -241,6 +242,14 @@ class OnlineLSPI(Agent):
     def _exploring_actions(self, x: Matrix) -> NDArray[np.int64]:
         epsilon = self.state.epsilon[0]
         return np.array([epsilon_greedy(self.state.weights, row, epsilon, self.rng) for row in x])
+
+    def _raise_concerns(self) -> None:
+        if (singular := int(self.state.clock[2])) > 0:
+            warnings.warn(
+                f"{singular} improvements were left out so far, because their equations had no "
+                "solution: a larger initial_diagonal, or features that do not repeat each other",
+                stacklevel=3,
+            )
 
     def diagnostics(self) -> dict[str, float]:
         """The probability of a random action."""

@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import gymnasium as gym
 import typer
 
 from rblspi.cli import words
@@ -43,7 +44,7 @@ def collect(
         raise ValueError(f"--out {out} must end in .parquet")
     arguments = words.assignments("--env-set", env_set or [])
     environment = words.environment(env, **arguments)
-    chooser = _chooser(policy, explore, env)
+    chooser = _chooser(policy, explore, environment)
     from rblspi.cli.fit import bar_of_rows
     from rblspi.datasets import ParquetWriter
     from rblspi.datasets import collect as run
@@ -63,10 +64,12 @@ def collect(
     print(f"{out}: {writer.rows:,} transitions in {seconds:.1f} s")
 
 
-def _chooser(policy: str, explore: bool, env: str) -> Policy | None:
+def _chooser(policy: str, explore: bool, environment: gym.Env[Any, Any]) -> Policy | None:
     if policy == "random":
         return None
-    agent = words.load_agent(Path(policy), env)
+    from rblspi.agents import Agent
+
+    agent = Agent.load(words.agent_file(Path(policy)), environment)
 
     def choose(observation: Any) -> int:
         return int(agent.predict(observation, deterministic=not explore)[0])

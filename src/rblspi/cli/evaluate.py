@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Annotated
 
@@ -38,7 +39,7 @@ def evaluate(
         print(
             json.dumps(
                 {"episodes": episodes, "seed": seed}
-                | {name: interval._asdict() for name, interval in numbers.items()}
+                | {name: _finite(interval._asdict()) for name, interval in numbers.items()}
             )
         )
         return
@@ -57,3 +58,8 @@ def evaluate(
         low, middle, high = np.quantile(values, (0.0, 0.5, 1.0))
         table.add_row(name, str(interval), f"{low:.4g}", f"{middle:.4g}", f"{high:.4g}")
     Console().print(table)
+
+
+def _finite(numbers: dict[str, float]) -> dict[str, float | None]:
+    """JSON has no infinity: the ends of an interval from one episode are null."""
+    return {name: number if math.isfinite(number) else None for name, number in numbers.items()}

@@ -116,6 +116,9 @@ def _chosen(names: Sequence[str], files: Sequence[Path], quick: bool) -> list[Fi
     wanted = names or ([] if own else list(paper.FIGURES))
     of_paper = [paper.FIGURES[name] for name in dict.fromkeys(wanted)]
     chosen = [paper.quick(figure) if quick else figure for figure in of_paper] + own
+    for figure in own:
+        if figure.id in paper.FIGURES:
+            raise ValueError(f"{figure.id!r} is a figure of the paper: give the file another id")
     ids = [figure.id for figure in chosen]
     for name in ids:
         if ids.count(name) > 1:
@@ -136,10 +139,13 @@ def _reproduce(
     exports: Sequence[tuple[Path, bool]],
 ) -> None:
     from rblspi.experiments.definitions import unique
+    from rblspi.experiments.export import require_writable
     from rblspi.experiments.results import read
     from rblspi.experiments.runner import missing, prepare
     from rblspi.experiments.store import Store
 
+    for file, _ in exports:
+        require_writable(file)
     path = folder / "results.sqlite"
     if report_only and not path.exists():
         raise ValueError(f"there is no {path} to report on: run without --report-only")
@@ -189,10 +195,6 @@ def _report(
     results: list[FigureResult], folder: Path, exports: Sequence[tuple[Path, bool]]
 ) -> None:
     from rblspi.experiments.export import export
-
-    for path, blocks in exports:
-        rows = export(results, path, results[0].figure.block if blocks else None)
-        _say(f"{path}: {rows} rows")
     from rblspi.report.page import write
 
     _say("drawing ...")
@@ -201,6 +203,9 @@ def _report(
         note = f" ({judgement.note})" if judgement.note else ""
         print(f"  {judgement.claim.id:12} {judgement.verdict}{note}")
     _say(f"report: {report.page}")
+    for path, blocks in exports:
+        rows = export(results, path, blocks=blocks)
+        _say(f"{path}: {rows} rows")
 
 
 def _list() -> None:

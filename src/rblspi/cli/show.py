@@ -82,6 +82,8 @@ def _print_settings(agent: Agent) -> None:
     from rich.console import Console
     from rich.table import Table
 
+    from rblspi.agents import RBLSPI
+
     name = "an environment without an id" if agent.env.spec is None else agent.env.spec.id
     table = Table(title=f"{type(agent).__name__} on {name}", show_header=False)
     table.add_column(style="bold")
@@ -96,6 +98,7 @@ def _print_settings(agent: Agent) -> None:
     rows["exploration"] = ", ".join(f"{k} {v:.2g}" for k, v in agent.diagnostics().items())
     for key, shown in (rows | agent.get_parameters()).items():
         number = f"{shown:.4g}" if isinstance(shown, float) else str(shown)
-        number = "from the data" if shown is None else number
+        if shown is None:
+            number = "from the data" if isinstance(agent, RBLSPI) else "none"
         table.add_row(key, Text(number))
     Console().print(table)

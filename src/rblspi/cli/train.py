@@ -89,7 +89,7 @@ def train(
     ] = None,
     resume: Annotated[
         Path | None,
-        typer.Option(metavar="AGENT", help="Go on with a saved agent, bit for bit."),
+        typer.Option(metavar="AGENT", help="Go on with a saved agent."),
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress bar.")] = False,
 ) -> None:
@@ -177,12 +177,17 @@ def _new_agent(plan: Plan) -> Agent:
 
 
 def _old_agent(plan: Plan, path: Path) -> Agent:
+    from rblspi.agents import ALGORITHMS
+
     typed = {"--algo": plan.algo, "--basis": plan.basis, "--seed": plan.seed}
     wrong = [f"{name} {value}" for name, value in typed.items() if value is not None]
     wrong += [f"--set {name}={value}" for name, value in plan.settings.items()]
     if wrong:
         raise ValueError(f"--resume keeps the agent's own settings: leave out {', '.join(wrong)}")
-    return words.load_agent(path, plan.env, plan.arguments)
+    agent = words.load_agent(path, plan.env, plan.arguments)
+    if type(agent) not in ALGORITHMS.values():
+        raise ValueError(f"{path} was fitted to data and does not learn online: fit again")
+    return agent
 
 
 def _logs(agent: Agent, plan: Plan, resume: Path | None) -> Iterator[Any]:

@@ -321,10 +321,10 @@ def chain_differences(bayesian: Array, plain: Array) -> tuple[Array, Array]:
 
 
 def _chain_close(evidence: Evidence) -> Iterator[Finding]:
-    pairs = zip(evidence.of(paper.BLSPI).tables, evidence.of(paper.LSPI).tables, strict=False)
+    bayesian, plain = (evidence.of(c).tables_by_seed for c in (paper.BLSPI, paper.LSPI))
     differences, agreements = [], []
-    for bayesian, plain in pairs:
-        difference, agreement = chain_differences(bayesian, plain)
+    for seed in sorted(bayesian.keys() & plain.keys()):
+        difference, agreement = chain_differences(bayesian[seed], plain[seed])
         differences.append(difference.max())
         agreements.append(agreement.min())
     yield below(

@@ -12,6 +12,7 @@ import io
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,21 @@ class ExportError(ValueError):
     """A table that cannot be written as asked."""
 
 
-def export(figures: Iterable[FigureResult], path: Path, block: int | None = None) -> int:
+def require_writable(path: Path) -> None:
+    """Refuse what cannot become a table, before there are hours of results to put into it.
+
+    Raises
+    ------
+    ExportError
+    """
+    name = path.name.lower()
+    if not name.endswith((".csv", ".csv.gz", ".parquet")):
+        raise ExportError(f"{path}: the name must end in .csv, .csv.gz or .parquet")
+    if name.endswith(".parquet") and find_spec("pyarrow") is None:
+        raise ExportError("Parquet needs pyarrow: pip install 'rblspi[data]'")
+
+
+def export(figures: Iterable[FigureResult], path: Path, *, blocks: bool = False) -> int:
     """Write all online runs of some figures; returns the number of rows.
 
     Parameters
@@ -46,25 +61,27 @@ def export(figures: Iterable[FigureResult], path: Path, block: int | None = None
     figures : iterable of FigureResult
     path : Path
         Ends in .csv, .csv.gz or .parquet.
-    block : int, optional
-        A row for so many episodes, with their means; one for every episode unless given.
+    blocks : bool
+        A row for every block of the figure, with its means, rather than for every episode.
     """
+    require_writable(path)
     results = list(figures)
     curves = unique(curve for result in results for curve in result.figure.curves)
     rows = 0
     with _writer(path) as write:
         for curve in curves:
-            found = next(r[curve] for r in results if curve.digest in r.curves)
+            result = next(r for r in results if curve.digest in r.curves)
+            found = result[curve]
             if curve.episodes and found.runs:
-                table = _table(found, block)
+                table = _table(found, result.figure.block if blocks else 1)
                 rows += len(table["seed"])
                 write(table)
     return rows
 
 
-def _table(result: CurveResult, block: int | None) -> dict[str, Sequence[Any]]:
+def _table(result: CurveResult, block: int) -> dict[str, Sequence[Any]]:
     curve = result.curve
-    size = 1 if block is None else min(block, curve.episodes)
+    size = min(block, curve.episodes)
     values = {name: block_means(result.arrays[name], size) for name in ("length", "return")}
     runs, points = values["length"].shape
     same = {
@@ -86,12 +103,10 @@ def _writer(path: Path) -> Iterator[Write]:
     name = path.name.lower()
     temporary = path.with_name(f".{path.name}.part")
     path.parent.mkdir(parents=True, exist_ok=True)
-    if name.endswith((".csv", ".csv.gz")):
-        opened = _csv(temporary, compressed=name.endswith(".gz"))
-    elif name.endswith(".parquet"):
+    if name.endswith(".parquet"):
         opened = _parquet(temporary)
     else:
-        raise ExportError(f"{path}: the name must end in .csv, .csv.gz or .parquet")
+        opened = _csv(temporary, compressed=name.endswith(".gz"))
     try:
         with opened as write:
             yield write
@@ -123,11 +138,9 @@ def _short(column: Sequence[Any]) -> Sequence[Any]:
 
 @contextmanager
 def _parquet(path: Path) -> Iterator[Write]:
-    try:
-        import pyarrow
-        from pyarrow import parquet
-    except ImportError as error:
-        raise ExportError("Parquet needs pyarrow: pip install 'rblspi[data]'") from error
+    import pyarrow
+    from pyarrow import parquet
+
     text = pyarrow.dictionary(pyarrow.int32(), pyarrow.string())
     kinds = dict.fromkeys(COLUMNS[:4], text) | {
         "seed": pyarrow.int64(),

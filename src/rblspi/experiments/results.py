@@ -50,6 +50,11 @@ class CurveResult:
         return tuple(record.seed for record in self.records)
 
     @property
+    def tables_by_seed(self) -> dict[int, NDArray[np.float64]]:
+        """The tables of offline runs, by the seed of the samples."""
+        return dict(zip(self.seeds, self.tables, strict=True))
+
+    @property
     def seconds(self) -> float:
         """Time spent on all runs together."""
         return sum(record.seconds for record in self.records)
@@ -78,11 +83,6 @@ class FigureResult:
             for digest, result in self.curves.items()
             if result.runs and result.curve.episodes
         }
-
-    @property
-    def complete(self) -> bool:
-        """Whether every curve has a run at least."""
-        return all(result.runs for result in self.curves.values())
 
 
 def read(

@@ -152,11 +152,18 @@ def _abandoned_on_error(executor: Executor) -> Iterator[Executor]:
         yield executor
     except BaseException:
         processes = list((getattr(executor, "_processes", None) or {}).values())
-        executor.shutdown(wait=False, cancel_futures=True)
+        _cancel(executor)
         for process in processes:
             process.terminate()
         raise
     executor.shutdown()
+
+
+def _cancel(executor: Executor) -> None:
+    try:
+        executor.shutdown(wait=False, cancel_futures=True)
+    except TypeError:  # Dask's has no such argument, and cancels without
+        executor.shutdown(wait=False)
 
 
 # Workers on this machine ------------------------------------------------------------------

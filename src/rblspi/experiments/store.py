@@ -11,7 +11,7 @@ import os
 import sqlite3
 import uuid
 import zlib
-from contextlib import closing, suppress
+from contextlib import closing
 from datetime import UTC, datetime
 from os import PathLike
 from pathlib import Path
@@ -90,7 +90,12 @@ class Store:
     def __init__(self, path: str | PathLike[str]) -> None:
         self.path = Path(path)
         if not self.path.exists():
-            _create(self.path)
+            try:
+                _create(self.path)
+            except (OSError, sqlite3.Error) as error:
+                raise StoreError(
+                    f"{self.path} cannot be made ({error}): choose another --out"
+                ) from error
         _inspect(self.path)
         self._connection = sqlite3.connect(self.path, timeout=60.0, isolation_level=None)
         self._connection.execute("PRAGMA synchronous = FULL")
@@ -205,10 +210,20 @@ def _create(path: Path) -> None:
     try:
         with closing(sqlite3.connect(temporary, isolation_level=None)) as connection:
             connection.executescript(_SCHEMA)
-        with suppress(FileExistsError):  # somebody else was faster: theirs is as good
-            os.link(temporary, path)
+        _name(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _name(temporary: Path, path: Path) -> None:
+    """Give a file its name, unless somebody else was faster: theirs is as good."""
+    try:
+        os.link(temporary, path)
+    except FileExistsError:
+        pass
+    except OSError:  # a file system without links
+        if not path.exists():
+            os.replace(temporary, path)
 
 
 def _inspect(path: Path) -> None:

@@ -38,6 +38,7 @@ from pathlib import Path
 from typing import Any
 
 from rblspi.experiments.definitions import ONLINE, Curve, Figure, Group, Panel
+from rblspi.features import BASES
 
 #: fields of a curve, which the file and its panels may give for all curves in them
 _SHARED = ("algorithm", "environment", "basis", "settings", "episodes")
@@ -93,13 +94,15 @@ def _panel(where: str, panel: Any, shared: Mapping[str, Any]) -> Panel:
     table = _table(where, panel)
     _no_others(where, table, _PANEL + _SHARED)
     own = _merged(where, shared, table)
-    curves = _list(f"{where}: [[panel.curve]]", table.get("curve"))
-    return Panel(
-        _text(f"{where}.title", table.get("title", "")),
-        tuple(
-            _curve(f"{where}.curve[{index}]", curve, own) for index, curve in enumerate(curves, 1)
-        ),
+    tables = _list(f"{where}: [[panel.curve]]", table.get("curve"))
+    curves = tuple(
+        _curve(f"{where}.curve[{index}]", curve, own) for index, curve in enumerate(tables, 1)
     )
+    labels = [curve.label for curve in curves]
+    for label in labels:
+        if labels.count(label) > 1:
+            raise ConfigError(f"{where} has two curves with the label {label!r}: tell them apart")
+    return Panel(_text(f"{where}.title", table.get("title", "")), curves)
 
 
 def _curve(where: str, curve: Any, shared: Mapping[str, Any]) -> Curve:
@@ -118,6 +121,7 @@ def _curve(where: str, curve: Any, shared: Mapping[str, Any]) -> Curve:
         raise ConfigError(f"{where}.settings.seed: seeds are given by the number of runs")
     if "basis" not in fields["basis"]:
         raise ConfigError(f"{where}.basis has no field basis, the name of a basis")
+    _choice(f"{where}.basis.basis", fields["basis"]["basis"], tuple(BASES))
     return Curve(
         algorithm,
         _text(f"{where}.environment", fields["environment"]),

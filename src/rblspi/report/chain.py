@@ -6,6 +6,7 @@ show the values of the policy under evaluation: the approximation and the exact 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,11 +35,11 @@ class Step(NamedTuple):
     exactly_improved: NDArray[np.int64]  # greedy in the exact values
 
 
-def steps(result: CurveResult, run: int = 0) -> list[Step]:
+def steps(result: CurveResult, seed: int = 0) -> list[Step]:
     """The iterations of one run, beside exact policy evaluation."""
     chain: Any = make(result.curve.environment).unwrapped
     discount = float(result.curve.settings["discount"])
-    values = result.tables[run]
+    values = result.tables_by_seed[seed]
     policy = np.zeros(values.shape[1], np.int64)
     found = []
     for estimate in values:
@@ -51,20 +52,21 @@ def steps(result: CurveResult, run: int = 0) -> list[Step]:
     return found
 
 
-def typical_run(result: FigureResult) -> int:
+def typical_seed(curves: Sequence[CurveResult]) -> int | None:
     """The sample set in which the two algorithms differ as much as they do in the middle one."""
-    tables = [result[curve].tables for panel in result.figure.panels for curve in panel.curves]
-    differences = [chain_differences(*pair)[0].max() for pair in zip(*tables, strict=False)]
-    if not differences:
-        return 0
-    return int(np.argsort(differences, kind="stable")[(len(differences) - 1) // 2])
+    tables = [curve.tables_by_seed for curve in curves]
+    seeds = sorted(set.intersection(*(set(table) for table in tables)))
+    if not seeds:
+        return None
+    apart = [chain_differences(*(table[seed] for table in tables))[0].max() for seed in seeds]
+    return seeds[int(np.argsort(apart, kind="stable")[(len(apart) - 1) // 2])]
 
 
 def draw(result: FigureResult) -> Canvas:
     """Draw both algorithms on one set of samples, the typical one."""
     curves = [result[curve] for panel in result.figure.panels for curve in panel.curves]
-    run = typical_run(result)
-    histories = [steps(curve, run) if curve.runs else [] for curve in curves]
+    seed = typical_seed(curves)
+    histories = [[] if seed is None else steps(curve, seed) for curve in curves]
     columns = max([len(history) for history in histories] + [1])
     canvas = Canvas(figsize=(2.15 * columns + 0.6, 6.6), layout="constrained")
     root: Any = canvas

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rblspi.experiments.claims import CLAIMS, Evidence, Finding, Judgement, Verdict, judge
-from rblspi.experiments.definitions import Curve, Figure
+from rblspi.experiments.definitions import Curve, Figure, canonical
 from rblspi.experiments.paper import FIGURES
 from rblspi.experiments.results import CurveResult, FigureResult
 from rblspi.experiments.store import versions
@@ -159,14 +159,17 @@ def _write_summaries(path: Path, results: Sequence[FigureResult]) -> None:
     names = Summary._fields
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["figure", "measure", "environment", "algorithm", "settings", *names])
+        writer.writerow(
+            ["figure", "measure", "environment", "algorithm", "basis", "settings", *names]
+        )
         for result in results:
             for curve in result.figure.curves:
                 summary = result.summaries.get(curve.digest)
                 if summary is None:
                     continue
                 head = [result.figure.id, result.figure.measure, curve.environment]
-                head += [curve.algorithm, json.dumps(dict(curve.settings), sort_keys=True)]
+                head += [curve.algorithm, canonical(dict(curve.basis))]
+                head += [canonical(dict(curve.settings))]
                 for i in range(len(summary.episodes)):
                     row = [f"{getattr(summary, name)[i]:.7g}" for name in names[1:]]
                     writer.writerow([*head, summary.runs, *row])
@@ -376,6 +379,7 @@ def _caption(result: FigureResult) -> str:
 
 def _curves(result: FigureResult) -> str:
     rows = []
+    several = len({canonical(dict(curve.basis)) for curve in result.figure.curves}) > 1
     for panel, group in ((p, g) for g in result.figure.groups for p in g.panels):
         for curve in panel.curves:
             found, summary = result[curve], result.summaries.get(curve.digest)
@@ -389,7 +393,7 @@ def _curves(result: FigureResult) -> str:
             concerns = sum(bool(record.concerns) for record in found.records)
             rows.append(
                 f"<tr><td>{_text(place)}</td><td>{_text(curve.label)}</td>"
-                f"<td>{_text(_settings(curve))}</td>"
+                f"<td>{_text(_settings(curve) + (f'; {_basis(curve)}' if several else ''))}</td>"
                 f'<td class="number">{found.runs}</td><td class="number">{_seeds(found)}</td>'
                 f'<td class="number">{found.steps:,}</td>'
                 f'<td class="number">{_hours(found.seconds)}</td>'
@@ -398,9 +402,9 @@ def _curves(result: FigureResult) -> str:
             )
     first = next(iter(result.figure.curves))
     amount = f"{first.episodes} episodes" if first.episodes else f"{first.samples} samples"
-    basis = ", ".join(f"{key} = {_plain(value)}" for key, value in first.basis.items())
+    basis = "" if several else f"; {_basis(first)}"
     return (
-        f"<p>{_text(first.environment)}{' and others' if _many(result) else ''}; {amount} a run; "
+        f"<p>{_text(first.environment)}{' and others' if _many(result) else ''}; {amount} a run"
         f"{_text(basis)}.</p>"
         "<table><thead><tr><th>panel</th><th>curve</th><th>settings</th>"
         '<th class="number">runs</th><th class="number">seeds</th><th class="number">steps</th>'
@@ -408,6 +412,10 @@ def _curves(result: FigureResult) -> str:
         '<th class="number">interquartile mean [95%]</th><th class="number">runs with warnings</th>'
         f"</tr></thead><tbody>{''.join(rows)}</tbody></table>"
     )
+
+
+def _basis(curve: Curve) -> str:
+    return ", ".join(f"{key} = {_plain(value)}" for key, value in curve.basis.items())
 
 
 def _many(result: FigureResult) -> bool:
