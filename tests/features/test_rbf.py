@@ -3,7 +3,7 @@ from itertools import product
 import gymnasium as gym
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from rblspi.features import RBFGrid
@@ -20,8 +20,8 @@ def textbook(observations, space, cells, centres, width):
     for d, n in enumerate(cells):
         low, high = space.low[d], space.high[d]
         delta = (high - low) / (n if centres == "cell" else n - 1)
-        first = low + delta / 2 if centres == "cell" else low
-        axes.append([first + i * delta for i in range(n)])
+        shift = 0.5 if centres == "cell" else 0.0
+        axes.append([low + (i + shift) * delta for i in range(n)])
         sigma.append(width[d] * delta)
     grid = np.array(list(product(*axes)))
     z = (observations[:, None] - grid) / np.array(sigma)
@@ -48,6 +48,7 @@ def test_equals_the_formula(cells, centres, width):
     st.floats(0.005, 20.0),
     st.floats(-1e4, 1e4),
 )
+@example(19, 0.005, 2.0**-14)  # the centre in the middle is exactly 0
 def test_equals_the_formula_far_outside_and_for_all_widths(cells, width, observation):
     """Nothing overflows, and the difference is what rounding the distance alone would make.
 
