@@ -281,15 +281,13 @@ class Session:
             dynamics = self.environment.unwrapped.dynamics  # type: ignore[attr-defined]
             loop = _compiled_loop(functions)
             environment = (dynamics.reset, dynamics.step, dynamics.parameters)
-            limit = _step_limit(self.environment)
         else:
             loop = _plain_loop(functions)
             environment = (self._reset, self._step, np.empty(0))
-            limit = -1
         try:
             made, finished = loop(
                 *environment,
-                limit,
+                self.limit,
                 *(self.features.function, self.features.parameters, self.features.input_size),
                 *(agent, self.place, steps, record, self.environment_rng, rng),
             )
@@ -297,6 +295,11 @@ class Session:
             self.place.clock[0] = -1  # between step and observe: begin anew
             raise
         return made, record[:finished]
+
+    @property
+    def limit(self) -> int:
+        """Steps after which the loop itself ends an episode; -1: it leaves that to others."""
+        return _step_limit(self.environment) if self.compiled else -1
 
     def begin_episode(self) -> None:
         """Leave the episode under way: the next step begins a new one."""

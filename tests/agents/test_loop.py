@@ -9,7 +9,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from rblspi import RBLSPI, FunctionBasis, OnlineLSPI, RBFGrid
+from rblspi import RBLSPI, FunctionBasis, OneHot, OnlineLSPI, RBFGrid
 from rblspi.agents.base import Agent
 from rblspi.agents.storage import _arrays
 from tests.domains import DOMAINS, Domain
@@ -154,3 +154,10 @@ def test_before_the_first_sample_is_due_the_agent_explores_all_the_same() -> Non
     direction = agent.state.direction.copy()
     agent.learn(60)
     np.testing.assert_array_equal(agent.state.direction, direction)
+
+
+def test_improvements_that_were_left_out_are_told() -> None:
+    agent = OnlineLSPI("rblspi/ChainWalk-v0", OneHot(), seed=0).learn(10)
+    agent.state.clock[2] = 3  # systems without a solution
+    with pytest.warns(UserWarning, match="3 improvements were left out"):
+        agent.learn(10)

@@ -58,13 +58,13 @@ class Choices(NamedTuple):
     """Settings that the user may leave open."""
 
     update_every: int
-    sample_every: int | None  # as often as the policy improves
+    sample_every: int
     on_policy: float
     fading: float
 
 
 #: the paper's Algorithm 1, where alpha and beta are given
-PAPER = Choices(update_every=20, sample_every=None, on_policy=0.0, fading=0.0)
+PAPER = Choices(update_every=20, sample_every=20, on_policy=0.0, fading=0.0)
 #: what learns reliably, where they follow from the data
 UNTUNED = Choices(update_every=5, sample_every=20, on_policy=1 / 3, fading=0.5)
 
@@ -210,7 +210,7 @@ def _new_state(
         discount=discount,
         spread=spread,
         update_every=choices.update_every,
-        sample_every=choices.sample_every or 0,
+        sample_every=choices.sample_every,
         on_policy=choices.on_policy,
         fading=choices.fading,
         belief=new_belief(
@@ -326,9 +326,7 @@ class RBLSPI(Agent):
         if update_every is None:
             update_every = default.update_every
         self.update_every = check.period("update_every", update_every)
-        self.sample_every = check.period(
-            "sample_every", update_every if sample_every is None else sample_every
-        )
+        self.sample_every = check.period("sample_every", sample_every)
         self.on_policy = check.fraction(
             "on_policy", default.on_policy if on_policy is None else on_policy
         )

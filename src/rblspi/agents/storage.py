@@ -370,8 +370,7 @@ def _return_to_place(agent: Agent, metadata: Metadata) -> None:
     session.environment_rng.bit_generator.state = _generator_state(metadata.environment_rng)
     python_rng = None if metadata.python_rng is None else _generator_state(metadata.python_rng)
     if session.compiled and metadata.compiled:
-        limit = None if agent.env.spec is None else agent.env.spec.max_episode_steps
-        over = limit is not None and session.place.clock[0] >= limit
+        over = 0 <= session.limit <= session.place.clock[0]
         if over or not _is_inside(agent.env.observation_space, session.place.state):
             agent.leave_episode()
         return

@@ -67,9 +67,7 @@ def collect(
 def _chooser(policy: str, explore: bool, environment: gym.Env[Any, Any]) -> Policy | None:
     if policy == "random":
         return None
-    from rblspi.agents import Agent
-
-    agent = Agent.load(words.agent_file(Path(policy)), environment)
+    agent = words.load_agent(Path(policy), environment)
 
     def choose(observation: Any) -> int:
         return int(agent.predict(observation, deterministic=not explore)[0])

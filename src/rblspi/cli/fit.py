@@ -85,8 +85,6 @@ def fit(
         raise ValueError(f"no algorithm is called {algo!r}: {words.nearest(algo, ALGORITHMS)}")
     if save is not None and save.suffix != ".npz":
         raise ValueError(f"--save {save} must end in .npz")
-    if save is not None:
-        save.parent.mkdir(parents=True, exist_ok=True)  # before the work, not after it
     evaluation = algo.endswith("lstd")
     if policy is not None and not evaluation:
         raise ValueError(f"--policy is for lstd and blstd: {algo} finds a policy of its own")
@@ -97,11 +95,14 @@ def fit(
     job = _job(data, env, actions, columns, skip_bad, cluster)
     chosen = words.basis(basis) or _usual_basis(job)
     estimator = _estimator(algo, job, chosen, words.assignments("--set", set_ or []))
+    if save is not None:
+        save.parent.mkdir(parents=True, exist_ok=True)  # before the work, not after it
     start = time.perf_counter()
     with bar_of_rows(job.size, quiet) as tell:
         watched = Watched(job.data, tell)
         if evaluation:
-            target = None if policy is None else _policy(_load(policy, job))
+            own = job.environment if job.simulated else None
+            target = None if policy is None else _policy(words.load_agent(policy, own))
             estimator.set_params(actions=None if target is None else job.actions)
             estimator.fit(watched, target)
         else:
@@ -115,15 +116,6 @@ def fit(
         agent = _as_agent(estimator, job, chosen, algo)
         agent.save(save)
         print(f"{save}: next, rblspi evaluate {save}")
-
-
-def _load(policy: Path, job: Job) -> Agent:
-    """An agent for the environment of the data, or where that is not known, for its own."""
-    if not job.simulated:
-        return words.load_agent(policy)
-    from rblspi.agents import Agent
-
-    return Agent.load(words.agent_file(policy), job.environment)
 
 
 # What to fit to -----------------------------------------------------------------------------

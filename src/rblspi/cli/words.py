@@ -163,15 +163,19 @@ def agent_file(path: Path) -> Path:
 
 
 def load_agent(
-    path: Path, env: str | None = None, arguments: Mapping[str, Any] | None = None
+    path: Path,
+    env: gym.Env[Any, Any] | str | None = None,
+    arguments: Mapping[str, Any] | None = None,
 ) -> Agent:
-    """Read an agent, for the environment in its file or for a named one.
+    """Read an agent, for the environment in its file, for a named one or for one that is made.
 
     Arguments of the environment from the command line go before those in the file.
     """
     from rblspi.agents import Agent, storage
 
     file, given = agent_file(path), arguments or {}
+    if isinstance(env, str):
+        env = environment(env, **given)
     if env is not None:
-        return Agent.load(file, environment(env, **given))
+        return Agent.load(file, env)
     return Agent.load(file, storage.environment_of(file, given) if given else None)
