@@ -5,10 +5,10 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format bench clean
+.PHONY: help demo test quick lint format bench clean
 
 help: ## list the targets
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/'
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 $(STAMP): pyproject.toml constraints.txt
 	@test -d $(VENV) || $(PYTHON) -m venv $(VENV)
@@ -16,25 +16,28 @@ $(STAMP): pyproject.toml constraints.txt
 	  --editable '.[cluster,data,dev,minari,render,tensorboard]'
 	@touch $@
 
-demo: $(STAMP) ## RBLSPI against online LSPI on the sparse mountain car, with pictures, in under two minutes
+demo: $(STAMP) ## compare RBLSPI with online LSPI on the sparse mountain car, with pictures, in two minutes
 	$(BIN)/python examples/demo.py
 
-test: $(STAMP) ## the test suite
+test: $(STAMP) ## run the whole test suite
 	$(BIN)/python -m pytest
 
-lint: $(STAMP) ## ruff, mypy, import-linter
+quick: $(STAMP) ## run the fast tests, in under a minute
+	$(BIN)/python -m pytest -m "not slow"
+
+lint: $(STAMP) ## check style, formatting, types and the direction of imports
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-format: $(STAMP) ## let ruff format and fix
+format: $(STAMP) ## format the code and apply automatic fixes
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: $(STAMP) ## speed, as ratios within one run
+bench: $(STAMP) ## measure speed, as ratios within one run
 	$(BIN)/python -m benchmarks
 
-clean: ## remove the virtual environment and every cache in this folder
+clean: ## remove the virtual environment and all caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -52,7 +52,7 @@ def multiply_adds(n: int, actions: int, period: int) -> float:
     """Multiply-adds a step that the exact update needs, at one improvement every ``period``.
 
     For every transition: two triangular solves with C_a (n^2), the product with [A_a, b_a] and
-    its update (2 n (k + 1)), the update of C_a (n^2), two rank-one terms of the moment
+    its update (2 n (k + 1)), the update of C_a (n^2), two rank-one terms of the normal matrix
     ((k + 1)^2, upper triangles) and two looks for the best action (2 k). For every
     improvement: the factors of the C_a (|A| n^3 / 6), the factor of the precision (k^3 / 6)
     and three triangular solves (3 k^2 / 2).

@@ -1,9 +1,9 @@
-"""What fits to logged data achieve: the numbers of docs/offline.md.
+"""Results of fits to logged data: the numbers in docs/offline.md.
 
     python benchmarks/offline.py chain|figure|balance|large|pessimism|value
 
-Each prints a table. Settings were chosen on data sets with the seeds 1000 to 1009; those that are
-reported have other seeds.
+Each command prints a table. The settings were chosen on data sets with the seeds 1000 to 1009; the
+reported data sets have other seeds.
 """
 
 from __future__ import annotations
@@ -17,21 +17,27 @@ import time
 import warnings
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 for _library in ("OPENBLAS", "OMP", "MKL"):
     os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
 
 import gymnasium as gym
+import numba
 import numpy as np
 
-from rblspi.agents import FittedPolicy
-from rblspi.datasets import ParquetData, ParquetWriter, collect
+from rblspi.core.compiled import jit
+from rblspi.core.linear_algebra import dot
+from rblspi.data import ParquetData, ParquetWriter, Transitions
 from rblspi.environments.chain_walk import ChainWalk
-from rblspi.estimators import BLSPI, LSPI, LSTD, ConvergenceWarning, PolicyValue, policy_value
 from rblspi.features import OneHot, Polynomial, RBFGrid
-from rblspi.posterior import ConditionWarning
-from rblspi.transitions import Transitions
+from rblspi.model.posterior import ConditionWarning
+from rblspi.offline import BLSPI, LSPI, LSTD, ConvergenceWarning, PolicyValue, policy_value
+from rblspi.policies import LinearPolicy
+from rblspi.rollout import collect
+from rblspi.rollout.loop import AgentFunctions
+from rblspi.rollout.session import Session
 
 CHAIN = Polynomial(4, scale=10, low=-1, high=19)
 OPTIMAL = np.array([0] * 10 + [1] * 10)
@@ -39,21 +45,66 @@ STATES = np.arange(20)
 
 
 def gathered(env: Any, **arguments: Any) -> Transitions:
-    chunks = [chunk.transitions for chunk in collect(env, **arguments)]
+    chunks = list(collect(env, **arguments))
     return Transitions._make(np.concatenate(column) for column in zip(*chunks, strict=True))
 
 
-def as_agent(env: str, fitted: Any, seed: int) -> FittedPolicy:
-    names = ("discount", "ridge", "prior_precision", "noise_precision", "pessimism")
-    settings = {name: getattr(fitted, name) for name in names if hasattr(fitted, name)}
-    weights = (fitted.statistics_, fitted.weights_)
-    return FittedPolicy.from_fit(env, fitted.basis, *weights, seed=seed, **settings)
+# A fitted policy in compiled code -----------------------------------------------------------
+
+
+class Player(NamedTuple):
+    """A policy that acts in the compiled loop and does not learn."""
+
+    weights: np.ndarray  # by action (actions, n)
+    covariances: np.ndarray  # c^2 S_aa (actions, n, n); empty without pessimism
+
+    @classmethod
+    def of(cls, policy: LinearPolicy) -> Player:
+        """The player of a policy."""
+        weights, n = policy.weights_by_action, policy.features.size
+        if policy.posterior is None or not policy.pessimism:
+            return cls(weights, np.zeros((0, n, n)))
+        blocks = policy.posterior.covariance().reshape(policy.actions, n, policy.actions, n)
+        diagonal = [blocks[a, :, a] for a in range(policy.actions)]
+        return cls(weights, np.ascontiguousarray(policy.pessimism**2 * np.array(diagonal)))
+
+
+@jit
+def act(player: Player, x: np.ndarray, rng: Any) -> int:
+    """argmax_a x'm_a - (x' c^2 S_aa x)^1/2; ties go to the first action."""
+    best, highest = 0, -np.inf
+    for a in range(len(player.weights)):
+        value = dot(player.weights[a], x)
+        if len(player.covariances) > 0:
+            variance = 0.0
+            for i in range(len(x)):
+                variance += x[i] * dot(player.covariances[a, i], x)
+            value -= np.sqrt(max(variance, 0.0))
+        if value > highest:
+            best, highest = a, value
+    return best
+
+
+@jit
+def observe(
+    player: Player, x: np.ndarray, action: int, reward: float, y: np.ndarray, end: int, rng: Any
+) -> None:
+    """Learn nothing."""
+
+
+PLAYER = AgentFunctions(act, observe, numba.typeof(Player(np.zeros((1, 1)), np.zeros((0, 1, 1)))))
 
 
 def play(env: str, fitted: Any, episodes: int = 20, seed: int = 77) -> np.ndarray:
-    """Lengths of episodes of a fitted policy, in compiled code."""
-    agent = as_agent(env, fitted, seed)
-    _, record = agent.session.run(agent.functions, agent.state, agent.rng, 2**62, episodes)
+    """The lengths of episodes of a fitted policy."""
+    policy = fitted.policy(env)
+    agent_seed, environment_seed, _ = np.random.SeedSequence(seed).spawn(3)
+    session = Session(
+        gym.make(env), policy.features, int(environment_seed.generate_state(1)[0] >> 1)
+    )
+    record, counts = np.empty((episodes, 2)), np.zeros(2, np.int64)
+    rng = np.random.default_rng(agent_seed)
+    session.run(PLAYER, Player.of(policy), rng, 2**62, record, counts)
     return record[:, 0]
 
 
@@ -61,7 +112,7 @@ def play(env: str, fitted: Any, episodes: int = 20, seed: int = 77) -> np.ndarra
 
 
 def chain(sets: int = 50) -> None:
-    """How often both algorithms find the best policy of the chain, read from Parquet."""
+    """How often both algorithms find the best policy of the chain, with data from Parquet."""
     print("| seeds | LSPI ends there | visits it | without mixtures | BLSPI ends there | ", end="")
     print("visits it | without mixtures |\n|---|---|---|---|---|---|---|")
     for first in range(0, 6 * sets, sets):
@@ -77,7 +128,7 @@ def _chain_fits(seed: int) -> tuple[LSPI, BLSPI]:
         path = Path(folder) / "chain.parquet"
         with ParquetWriter(path) as writer:
             for chunk in collect("rblspi/ChainWalk-v0", 5000, seed=seed):
-                writer.write(*chunk)
+                writer.write(chunk)
         data = ParquetData(path, actions=2)
         return LSPI(CHAIN, 2, discount=0.9).fit(data), BLSPI(CHAIN, 2, discount=0.9).fit(data)
 
@@ -89,7 +140,7 @@ def _values(fitted: Any) -> np.ndarray:
 
 
 def _chain_set(seed: int) -> np.ndarray:
-    """For both, whether the best policy is the last, any, the last before the first mixture."""
+    """For each algorithm, whether the best policy is the last, any, the last before a mixture."""
     found = []
     for fitted in _chain_fits(seed):
         best = (_values(fitted).argmax(axis=2) == OPTIMAL).all(axis=1)
@@ -100,28 +151,29 @@ def _chain_set(seed: int) -> np.ndarray:
 
 
 def figure(seed: int = 0) -> None:
-    """The paper's figure of the chain, in docs/images."""
-    from rblspi.experiments.paper import FIGURES
+    """Draw the paper's figure of the chain, in docs/images."""
     from rblspi.experiments.results import CurveResult, FigureResult
-    from rblspi.report import chain as report
-    from rblspi.report import ink
+    from rblspi.plotting import style
+    from rblspi.reproduction import chain as drawing
+    from rblspi.reproduction.figures import FIGURES
 
     chosen = FIGURES["chain"]
     fits = dict(zip(("lspi", "blspi"), _chain_fits(seed), strict=True))
+    record: Any = SimpleNamespace(seed=seed)
     results = [
-        CurveResult(curve, (None,), {}, (_values(fits[curve.algorithm]),), True)  # type: ignore[arg-type]
+        CurveResult(curve, (record,), {}, (_values(fits[curve.algorithm]),), True)
         for curve in chosen.curves
     ]
-    with ink.style():
-        drawn = report.draw(FigureResult(chosen, results))
-        print(*ink.save(drawn, Path(__file__).parents[1] / "docs" / "images" / "offline-chain"))
+    with style.style():
+        drawn = drawing.draw(FigureResult(chosen, results))
+        print(*style.save(drawn, Path(__file__).parents[1] / "docs" / "images" / "offline-chain"))
 
 
 # Balancing ----------------------------------------------------------------------------------
 
 
 class Task(NamedTuple):
-    """A domain, and the settings it is tried with."""
+    """A domain, and the two estimators for it."""
 
     env: str
     limit: int
@@ -152,7 +204,7 @@ TASKS = {
 
 
 def balance(sets: int = 20) -> None:
-    """The share of data sets whose policy balances to the limit in 20 episodes of 20."""
+    """In how many data sets the policy balances up to the limit in all of 20 episodes."""
     print("| domain | random episodes | transitions | LSPI | BLSPI | mean steps, LSPI | BLSPI |")
     print("|---|---|---|---|---|---|---|")
     for name, task in TASKS.items():
@@ -182,7 +234,7 @@ def _rarely_middle(rare: float, seed: int) -> Callable[[Any], int]:
 
 
 def pessimism(sets: int = 20, rare: float = 0.002, episodes: int = 300) -> None:
-    """The pendulum from logs in which the middle action hardly occurs."""
+    """The pendulum, from logs in which the middle action is rare."""
     env = "rblspi/InvertedPendulum-v0"
     estimators = {
         f"LSPI, ridge {ridge:g}": LSPI(PENDULUM, 3, discount=0.95, ridge=ridge)
@@ -218,7 +270,7 @@ def pessimism(sets: int = 20, rare: float = 0.002, episodes: int = 300) -> None:
 
 
 def large(rows: int = 20_000_000) -> None:
-    """One LSTD pass over a file, beside the same pass in memory, each in a process of its own."""
+    """One LSTD pass over a file and one over memory, each in its own process."""
     import subprocess
     import sys
 
@@ -228,7 +280,7 @@ def large(rows: int = 20_000_000) -> None:
         start = time.perf_counter()
         with ParquetWriter(path) as writer:
             for chunk in collect("rblspi/MountainCar-v0", rows, seed=0):
-                writer.write(*chunk)
+                writer.write(chunk)
         seconds = time.perf_counter() - start
         size = path.stat().st_size / 2**20
         print(f"{rows:,} transitions collected and written in {seconds:.1f} s, {size:,.0f} MB")
@@ -266,12 +318,12 @@ def one_pass(path: str, how: str) -> None:
 # Values of other policies -------------------------------------------------------------------
 
 
-#: the first seed of `value`: the intervals took their form on smaller ones
+#: the first seed of `value`; the form of the intervals was chosen on smaller seeds
 FRESH = 5000
 
 
 def value(sets: int = 200) -> None:
-    """How often intervals for the value of another policy hold the true one."""
+    """How often the interval for the value of another policy contains the true value."""
     print(
         "| domain | basis | data | discount | true | mean estimate | its std | mean stated std | "
         "coverage of 95% | by the posterior alone | by sampling alone |"
@@ -307,7 +359,7 @@ def _chain_coverage(basis: Any, rows: int, sets: int) -> None:
 
 
 def lean(observations: np.ndarray) -> np.ndarray:
-    """Push the cart to where the pole leans; it falls after a while."""
+    """Push the cart in the direction in which the pole leans; after a while it falls."""
     return (observations[..., 2] > 0).astype(int)
 
 
@@ -325,8 +377,7 @@ def _pole_coverage(basis: Any, episodes: int, sets: int, discount: float, true: 
 def _monte_carlo(env: str, discount: float, episodes: int = 5000) -> float:
     """The mean discounted return of the policy."""
     data = gathered(env, episodes=episodes, seed=12345, policy=lambda s: int(lean(s)))
-    follows = (data.next_observations[:-1] == data.observations[1:]).all(axis=1)
-    ends = np.flatnonzero(data.terminated | np.append(~follows, True)) + 1
+    ends = np.flatnonzero(data.terminated | data.truncated) + 1
     returns = [
         float(rewards @ discount ** np.arange(len(rewards)))
         for rewards in np.split(data.rewards, ends[:-1])

@@ -6,7 +6,7 @@ import numpy as np
 
 from benchmarks.measure import Row, seconds
 from rblspi import LSTD, RBFGrid, Transitions
-from rblspi.statistics import accumulate, empty
+from rblspi.model.statistics import accumulate, empty
 
 ROWS, FEATURES, ACTIONS = 1_000_000, 65, 3
 

@@ -23,14 +23,14 @@ from benchmarks.measure import (
     seconds,
     step_time,
 )
+from examples import textbook
 from rblspi import RBLSPI, RBFGrid
-from rblspi.compiled import GENERATOR, INT, RESET, STEP, VECTOR, Entry, function_type
-from tests import reference
+from rblspi.core.compiled import GENERATOR, INT, RESET, STEP, VECTOR, Entry, function_type
 
 PENDULUM = RBFGrid(3, low=(-math.pi / 4, -1.0), high=(math.pi / 4, 1.0))
 
 
-def textbook(update_every: int, steps: int) -> tuple[float, bool]:
+def textbook_time(update_every: int, steps: int) -> tuple[float, bool]:
     """Seconds a step of the textbook version, and whether ours walks the same trajectory."""
     ours = RBLSPI(
         gym.Wrapper(gym.make(CAR)), RBFGrid(8), update_every=update_every, seed=0, **PAPER
@@ -38,11 +38,11 @@ def textbook(update_every: int, steps: int) -> tuple[float, bool]:
     walks = []
 
     def walk() -> None:
-        rng = np.random.default_rng(np.random.SeedSequence(0).spawn(2)[0])
+        rng = textbook.agent_rng(0)
         seed, phi = ours.session.seed, ours.features
         env = gym.make(CAR)
         walks.append(
-            reference.rblspi(env, seed, phi, rng, steps, update_every=update_every, **PAPER)
+            textbook.rblspi(env, seed, phi, rng, steps, update_every=update_every, **PAPER)
         )
 
     elapsed = seconds(walk)
@@ -54,7 +54,7 @@ def textbook(update_every: int, steps: int) -> tuple[float, bool]:
 def against_textbook() -> list[Row]:
     rows = []
     for period, steps, goal in ((20, 2000, 60.0), (1, 200, 200.0)):
-        slow, same = textbook(period, steps)
+        slow, same = textbook_time(period, steps)
         fast = step_time(agent(period), 20_000)
         rows.append(
             Row(
@@ -94,7 +94,7 @@ def periods() -> list[Row]:
 
 
 def untuned() -> list[Row]:
-    """What it costs to have alpha and beta follow from the data, fading included."""
+    """What it costs to have alpha and beta follow from the data, forgetting included."""
     given = agent(5, sample_every=20)
     nothing = agent(5, sample_every=20, prior_precision=None, noise_precision=None)
     times = {

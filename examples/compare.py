@@ -1,11 +1,9 @@
-"""Compare two algorithms over some seeds, with intervals that say what a difference is worth."""
+"""Compare two algorithms over several seeds, with confidence intervals of their means."""
 
 from __future__ import annotations
 
-import numpy as np
-
-from rblspi import RBLSPI, OnlineLSPI, RBFGrid
-from rblspi.agents.evaluation import evaluate
+from rblspi import RBLSPI, OnlineLSPI, RBFGrid, evaluate
+from rblspi.core.intervals import mean_interval
 
 CAR = "rblspi/MountainCar-v0"
 
@@ -20,8 +18,7 @@ def main() -> None:
             evaluate(make(seed).learn(15_000), episodes=20, seed=seed).lengths.mean()
             for seed in range(4)
         ]
-        half = 1.96 * np.std(lengths, ddof=1) / np.sqrt(len(lengths))
-        print(f"{name:12} {np.mean(lengths):6.1f} ± {half:.1f} steps to the goal")
+        print(f"{name:12} {mean_interval(lengths)} steps to the goal")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""An environment of your own, twice: as a plain Gymnasium class, and compiled.
+"""Use your own environment, as a plain Gymnasium class and as compiled dynamics.
 
 A ball rolls on a table; the agent tilts the table to bring the ball to rest in the middle. The
-plain class is what any Gymnasium environment looks like. The compiled one is the same dynamics
-as two functions; agents then learn inside compiled code.
+plain class is an ordinary Gymnasium environment. The compiled one has the same dynamics as two
+compiled functions, so that agents learn in it without the Python interpreter.
 """
 
 from __future__ import annotations
@@ -13,20 +13,19 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from rblspi import RBLSPI, CompiledEnvironment, Dynamics, RBFGrid, jit
-from rblspi.agents.evaluation import evaluate
+from rblspi import RBLSPI, CompiledEnvironment, Dynamics, RBFGrid, evaluate, jit
 
 SPACE = gym.spaces.Box(np.array([-1.0, -2.0]), np.array([1.0, 2.0]), dtype=np.float64)
 
 
 class Table(gym.Env[Any, Any]):
-    """The plain one."""
+    """The ball on the table, in plain Python."""
 
     observation_space = SPACE
     action_space = gym.spaces.Discrete(3)
 
     def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
-        """Put the ball somewhere, at rest."""
+        """Put the ball at a random position, at rest."""
         super().reset(seed=seed)
         self.position, self.velocity = self.np_random.uniform(-0.8, 0.8), 0.0
         return np.array([self.position, self.velocity]), {}
@@ -55,7 +54,7 @@ def step(parameters: Any, state: Any, action: int, rng: Any) -> tuple[float, boo
 
 
 class CompiledTable(CompiledEnvironment):
-    """The compiled one."""
+    """The ball on the table, compiled."""
 
     def __init__(self, render_mode: str | None = None) -> None:
         dynamics = Dynamics(reset, step, np.empty(0), state_size=2)
@@ -69,14 +68,14 @@ gym.register("CompiledTable-v0", CompiledTable, max_episode_steps=200)
 def main() -> None:
     for name in ("Table-v0", "CompiledTable-v0"):
         agent = RBLSPI(name, RBFGrid(5), prior_precision=0.1, noise_precision=10.0, seed=0)
-        agent.learn(1)  # compile before the clock starts
+        agent.learn(1)  # compiles, so that only learning is timed
         start = time.perf_counter()
         agent.learn(10_000)
         speed = 1e6 * (time.perf_counter() - start) / 10_000
         before = agent.episodes[:5, 1].mean()
         print(
             f"{name:17} {speed:5.1f} µs a step, return {before:.1f} in the first episodes, "
-            f"{evaluate(agent, episodes=20).mean_return} when learnt"
+            f"{evaluate(agent, episodes=20).mean_return} after learning"
         )
 
 

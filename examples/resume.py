@@ -1,4 +1,4 @@
-"""Stop, keep the agent in a file, and go on later: the same bits as never having stopped."""
+"""Save an agent, load it and go on learning: the result is the same to the last bit."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def main() -> None:
         print(f"{path.name}: {path.stat().st_size:,} bytes, {resumed.num_timesteps:,} steps")
     resumed.learn(10_000, reset_num_timesteps=False)
     same = np.array_equal(whole.posterior.mean, resumed.posterior.mean)
-    print(f"{resumed.num_timesteps:,} steps; equal to a run without a break: {same}")
+    print(f"{resumed.num_timesteps:,} steps; equal to an uninterrupted run: {same}")
 
 
 if __name__ == "__main__":

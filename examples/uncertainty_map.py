@@ -1,4 +1,4 @@
-"""How sure is the agent, where? Numbers for one state, and a map of all."""
+"""How certain an agent is of its action values: in single states, and as a map of all states."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from rblspi import RBLSPI, RBFGrid
-from rblspi.report import ink, maps
+from rblspi.plotting import maps, style
 
 
 def main(folder: Path) -> None:
@@ -20,8 +20,8 @@ def main(folder: Path) -> None:
                 f"  action {a}: {values.mean[a]:7.2f} ± {values.std[a]:.2f}, "
                 f"the best with probability {likely:.2f}"
             )
-    with ink.style():
-        picture, _ = ink.save(maps.draw(maps.compute(agent)), folder / "puddle_world")
+    with style.style():
+        picture, _ = style.save(maps.draw(maps.compute(agent)), folder / "puddle_world")
     print(picture)
 
 

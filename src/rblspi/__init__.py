@@ -1,7 +1,7 @@
 """Least-squares policy iteration with a Bayesian posterior.
 
 Importing this package registers the paper's domains with Gymnasium and loads nothing heavy:
-the compiler comes with the first name that needs it.
+the compiler is imported with the first name that needs it.
 """
 
 from __future__ import annotations
@@ -12,88 +12,61 @@ from typing import TYPE_CHECKING, Any
 from rblspi.environments import register as _register
 
 if TYPE_CHECKING:
-    from rblspi.agents import RBLSPI, ActionValues, Agent, OnlineLSPI
-    from rblspi.agents.evaluation import Evaluation, evaluate
-    from rblspi.compiled import jit
-    from rblspi.environments.base import CompiledEnvironment, Dynamics
-    from rblspi.estimators import BLSPI, BLSTD, LSPI, LSTD
-    from rblspi.features import (
-        Basis,
-        Features,
-        Fourier,
-        FunctionBasis,
-        OneHot,
-        Polynomial,
-        RBFGrid,
-        TileCoding,
-        TransformerBasis,
-    )
-    from rblspi.posterior import Posterior
-    from rblspi.statistics import Statistics
-    from rblspi.transitions import Transitions
+    from rblspi.core.compiled import jit as jit
+    from rblspi.data import Transitions as Transitions
+    from rblspi.environments.base import CompiledEnvironment as CompiledEnvironment
+    from rblspi.environments.base import Dynamics as Dynamics
+    from rblspi.features import Basis as Basis
+    from rblspi.features import Features as Features
+    from rblspi.features import Fourier as Fourier
+    from rblspi.features import FunctionBasis as FunctionBasis
+    from rblspi.features import OneHot as OneHot
+    from rblspi.features import Polynomial as Polynomial
+    from rblspi.features import RBFGrid as RBFGrid
+    from rblspi.features import TileCoding as TileCoding
+    from rblspi.features import TransformerBasis as TransformerBasis
+    from rblspi.model.posterior import Posterior as Posterior
+    from rblspi.model.statistics import Statistics as Statistics
+    from rblspi.offline import BLSPI as BLSPI
+    from rblspi.offline import BLSTD as BLSTD
+    from rblspi.offline import LSPI as LSPI
+    from rblspi.offline import LSTD as LSTD
+    from rblspi.online import RBLSPI as RBLSPI
+    from rblspi.online import Agent as Agent
+    from rblspi.online import OnlineLSPI as OnlineLSPI
+    from rblspi.policies import ActionValues as ActionValues
+    from rblspi.policies import LinearPolicy as LinearPolicy
+    from rblspi.rollout import Evaluation as Evaluation
+    from rblspi.rollout import evaluate as evaluate
 
 __version__ = "0.1.0"
 
-_HOMES = {
-    "agents": ("RBLSPI", "ActionValues", "Agent", "OnlineLSPI"),
-    "agents.evaluation": ("Evaluation", "evaluate"),
-    "compiled": ("jit",),
-    "environments.base": ("CompiledEnvironment", "Dynamics"),
-    "estimators": ("BLSPI", "BLSTD", "LSPI", "LSTD"),
-    "features": (
-        "Basis",
-        "Features",
-        "Fourier",
-        "FunctionBasis",
-        "OneHot",
-        "Polynomial",
-        "RBFGrid",
-        "TileCoding",
-        "TransformerBasis",
-    ),
-    "posterior": ("Posterior",),
-    "statistics": ("Statistics",),
-    "transitions": ("Transitions",),
-}
-_HOME = {name: home for home, names in _HOMES.items() for name in names}
-
-__all__ = [
-    "BLSPI",
-    "BLSTD",
-    "LSPI",
-    "LSTD",
-    "RBLSPI",
-    "ActionValues",
-    "Agent",
-    "Basis",
-    "CompiledEnvironment",
-    "Dynamics",
-    "Evaluation",
-    "Features",
-    "Fourier",
-    "FunctionBasis",
-    "OneHot",
-    "OnlineLSPI",
-    "Polynomial",
-    "Posterior",
-    "RBFGrid",
-    "Statistics",
-    "TileCoding",
+_MODULES = {
+    "core.compiled": "jit",
+    "data": "Transitions",
+    "environments.base": "CompiledEnvironment Dynamics",
+    "features": "Basis Features Fourier FunctionBasis OneHot Polynomial RBFGrid TileCoding "
     "TransformerBasis",
-    "Transitions",
-    "evaluate",
-    "jit",
-]
+    "model.posterior": "Posterior",
+    "model.statistics": "Statistics",
+    "offline": "BLSPI BLSTD LSPI LSTD",
+    "online": "Agent OnlineLSPI RBLSPI",
+    "policies": "ActionValues LinearPolicy",
+    "rollout": "Evaluation evaluate",
+}
+_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names.split()}
+
+__all__ = sorted(_MODULE_OF)
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOME:
+    if name not in _MODULE_OF:
         raise AttributeError(f"module 'rblspi' has no attribute {name!r}")
-    return getattr(import_module(f"rblspi.{_HOME[name]}"), name)
+    return getattr(import_module(f"rblspi.{_MODULE_OF[name]}"), name)
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOME])
+    return sorted([*globals(), *_MODULE_OF])
 
 
 _register()

@@ -1,14 +1,7 @@
 import pytest
 
-from rblspi.cli import main
-from rblspi.datasets import ParquetData
-
-
-def run(*arguments):
-    """Exit code of the command line."""
-    with pytest.raises(SystemExit) as exit_:
-        main([str(argument) for argument in arguments])
-    return exit_.value.code
+from rblspi.data import ParquetData
+from tests.support.command import run
 
 
 def test_random_transitions_are_written_with_their_origin(tmp_path, capsys):
@@ -29,7 +22,10 @@ def test_random_transitions_are_written_with_their_origin(tmp_path, capsys):
         (["rblspi/MountainCar-v0", "-o", "car.csv"], "--out car.csv must end in .parquet"),
         (["rblspi/MountanCar-v0", "-o", "a.parquet"], "did you mean rblspi/MountainCar-v0"),
         (["Pendulum-v1", "-o", "a.parquet", "--quiet"], "is not discrete"),
-        (["CartPole-v1", "-o", "a.parquet", "--policy", "no.npz"], "there is no agent no.npz"),
+        (
+            ["CartPole-v1", "-o", "a.parquet", "--policy", "no.npz"],
+            "there is no agent or policy no.npz",
+        ),
     ],
 )
 def test_faults_end_in_one_sentence(tmp_path, monkeypatch, capsys, arguments, message):

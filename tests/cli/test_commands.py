@@ -9,23 +9,17 @@ import subprocess
 import sys
 import time
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from rblspi import Agent
-from rblspi.cli import config, main, words
+from rblspi.cli import config, parsing
+from tests.support.command import run
 
 CAR = "rblspi/MountainCar-v0"
-COMMAND = [sys.executable, "-c", "from rblspi.cli import main; main()"]
-
-
-def run(*arguments: str | Path) -> int:
-    """Exit code of a command."""
-    with pytest.raises(SystemExit) as caught:
-        main([str(argument) for argument in arguments])
-    return int(caught.value.code or 0)
 
 
 @pytest.fixture(scope="module")
@@ -46,14 +40,14 @@ def test_help_is_quick_and_complete() -> None:
         assert command in done.stdout
     modules = set(done.stdout.splitlines()[-1].split())
     assert "rblspi.cli.train" in modules
-    assert not modules & {"numba", "matplotlib", "scipy", "rblspi.agents", "rblspi.agents.base"}
+    assert not modules & {"numba", "matplotlib", "scipy", "rblspi.online", "rblspi.online.agent"}
 
 
 def test_a_run_can_be_repeated_from_its_settings(trained: Path, tmp_path: Path) -> None:
     settings = tomllib.loads((trained / "settings.toml").read_text())
-    assert settings["env"] == CAR
+    assert settings["environment"] == CAR
     assert settings["seed"] == 3
-    assert settings["set"]["update_every"] == 5
+    assert settings["settings"]["update_every"] == 5
     assert "numpy" in settings["versions"]
     assert run("train", "--config", trained / "settings.toml", "--save", tmp_path, "--quiet") == 0
     assert (tmp_path / "agent.npz").read_bytes() == (trained / "agent.npz").read_bytes()
@@ -61,9 +55,9 @@ def test_a_run_can_be_repeated_from_its_settings(trained: Path, tmp_path: Path) 
 
 def test_the_command_line_goes_before_the_file(tmp_path: Path) -> None:
     file = tmp_path / "run.toml"
-    file.write_text(
-        f'env = "{CAR}"\nbasis = "rbf:2"\ntimesteps = 100\n[set]\ndiscount = 0.5\nupdate_every = 7'
-    )
+    lines = [f'environment = "{CAR}"', 'basis = "rbf:2"', "timesteps = 100"]
+    lines += ["[settings]", "discount = 0.5", "update_every = 7"]
+    file.write_text("\n".join(lines))
     arguments = ("--episodes", "1", "--set", "discount=0.9", "--save", tmp_path / "run")
     assert run("train", "--config", file, *arguments) == 0
     agent = Agent.load(tmp_path / "run" / "agent.npz")
@@ -82,12 +76,19 @@ def test_going_on_gives_the_same_bits(trained: Path, tmp_path: Path) -> None:
 def test_settings_and_arguments_reach_where_they_belong(tmp_path: Path) -> None:
     code = run(
         *("train", CAR, "--algo", "online-lspi", "--basis", "Fourier(order=2)", "--episodes", "2"),
-        *("--set", "policy=off", "--set", "update-every=episode", "--env-set", "gravity=0.002"),
+        *(
+            "--set",
+            "on_policy=false",
+            "--set",
+            "update-every=episode",
+            "--env-set",
+            "gravity=0.002",
+        ),
         *("--save", tmp_path, "--tensorboard", "--seed", "1"),
     )
     assert code == 0
     agent = Agent.load(tmp_path / "agent.npz")
-    assert agent.get_parameters()["policy"] == "off"
+    assert agent.get_parameters()["on_policy"] is False
     assert agent.get_parameters()["update_every"] == "episode"
     assert agent.env.unwrapped.dynamics.parameters[1] == 0.002
     assert agent.features.size == 9
@@ -153,22 +154,59 @@ def test_a_module_is_imported_for_its_environment(
     assert Agent.load(tmp_path / "run" / "agent.npz").episodes[0, 0] == 9
 
 
-@pytest.mark.skipif(os.name == "nt", reason="signals")
-def test_interrupting_keeps_what_was_learnt(tmp_path: Path) -> None:
-    arguments = ["train", CAR, "--basis", "rbf:2", "--timesteps", "1000000000", "--save"]
-    process = subprocess.Popen([*COMMAND, *arguments, str(tmp_path)], stderr=subprocess.PIPE)
-    monitor = tmp_path / "monitor.csv"
+def wait_for(condition: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:
     deadline = time.monotonic() + 120
-    while not (monitor.exists() and monitor.stat().st_size > 100):
+    while not condition():
         assert process.poll() is None
         assert time.monotonic() < deadline
-        time.sleep(0.1)
+        time.sleep(0.05)
+
+
+def start_training(folder: Path, before: str = "pass") -> subprocess.Popen[bytes]:
+    """A run that would take for ever, after its first episodes."""
+    code = f"{before}\nfrom rblspi.cli import main; main()"
+    arguments = ["train", CAR, "--basis", "rbf:2", "--timesteps", "1000000000", "--save"]
+    command = [sys.executable, "-c", code, *arguments, str(folder)]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE)
+    monitor = folder / "monitor.csv"
+    wait_for(lambda: monitor.exists() and monitor.stat().st_size > 100, process)
+    return process
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals")
+def test_interrupting_keeps_what_was_learnt(tmp_path: Path) -> None:
+    process = start_training(tmp_path)
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=60)
-    assert process.returncode == 0
+    assert process.returncode == 130
     agent = Agent.load(tmp_path / "agent.npz")
     assert agent.num_timesteps > 100
-    assert len(monitor.read_text().splitlines()) == 2 + len(agent.episodes)
+    rows = (tmp_path / "monitor.csv").read_text().splitlines()
+    assert len(rows) == 2 + len(agent.episodes)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_every_request_to_end_keeps_what_was_learnt(tmp_path: Path, number: signal.Signals) -> None:
+    process = start_training(tmp_path)
+    process.send_signal(number)
+    process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert Agent.load(tmp_path / "agent.npz").num_timesteps > 100
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals")
+def test_a_hard_kill_loses_the_time_since_the_last_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process = start_training(tmp_path, "import rblspi.cli.keeping as k; k.CHECKPOINT_EVERY = 0.2")
+    file, start = tmp_path / "agent.npz", time.time()
+    wait_for(lambda: file.exists() and file.stat().st_mtime > start, process)
+    process.kill()
+    process.communicate(timeout=60)
+    agent = Agent.load(tmp_path / "agent.npz")
+    rows = (tmp_path / "monitor.csv").read_text().splitlines()[2:]
+    assert 0 < len(agent.episodes) <= len(rows)
 
 
 # What does not --------------------------------------------------------------------------------
@@ -195,7 +233,7 @@ MISTAKES = [
     (f"train {CAR} --basis rbf:3 --set ridge=-1", "ridge=-1 must be a positive number"),
     (f"train {CAR} --basis rbf:3 --set update_every=often", "must be a number of transitions"),
     (f"train {CAR} --basis rbf:3 --set discount=high", "discount='high' must be a number"),
-    (f"train {CAR} --basis rbf:3 --set seed=3", "it has its own place"),
+    (f"train {CAR} --basis rbf:3 --set seed=3", "it has a place of its own"),
     (f"train {CAR} --basis rbf:3 --env-set gravty=3", "unexpected keyword argument 'gravty'"),
     (f"train {CAR} --basis rbf:3 --timesteps 0", "Invalid value for '--timesteps'"),
     (f"train {CAR} --basis rbf:3 --timesteps many", "Invalid value for '--timesteps'"),
@@ -203,12 +241,12 @@ MISTAKES = [
     (f"train {CAR} --basis rbf:3 --sed 1", "No such option: --sed"),
     (f"train {CAR} --basis rbf:3 --tensorboard", "add --save DIR"),
     (f"train {CAR} --basis rbf:3 --save FILE", "is a file: name a folder"),
-    (f"train {CAR} --config nosuch.toml", "there is no file nosuch.toml"),
+    (f"train {CAR} --config nosuch.toml", "nosuch.toml cannot be read"),
     (f"train {CAR} --resume TRAINED --basis rbf:3", "keeps the agent's own settings"),
-    ("train --resume nosuch", "there is no agent nosuch"),
+    ("train --resume nosuch", "there is no agent or policy nosuch"),
     ("evaluate", "Missing argument"),
-    ("evaluate nosuch", "there is no agent nosuch: train one with rblspi train"),
-    ("evaluate FILE", "is not an agent saved by rblspi"),
+    ("evaluate nosuch", "there is no agent or policy nosuch: make one with rblspi train"),
+    ("evaluate FILE", "is not a file saved by rblspi"),
     ("evaluate TRAINED --episodes 0", "Invalid value for '--episodes'"),
     ("evaluate TRAINED --env rblspi/PuddleWorld-v0", "cannot be loaded"),
     ("evaluate TRAINED --env CartPole-v1", "cannot be loaded"),
@@ -237,15 +275,15 @@ def test_a_mistake_gets_one_sentence(
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("env = ", "is not TOML"),
+        ("environment = ", "is not TOML"),
         ("\xff", "is not TOML"),
-        ("episode = 3", "unknown name 'episode': did you mean episodes"),
+        ("episode = 3", "unknown field 'episode': did you mean episodes"),
         ("episodes = '3'", "episodes = '3' must be a whole number"),
         ("episodes = true", "episodes = True must be a whole number"),
         ("episodes = 0", "episodes = 0 must be at least 1"),
-        ("set = 3", "set = 3 must be a table"),
-        ("env = 'os:system'", "would import a module: give it on the command line"),
-        ("set.x = 1", "RBLSPI has no setting 'x'"),
+        ("settings = 3", "settings = 3 must be a table"),
+        ("environment = 3", "environment = 3 must be a text"),
+        ("settings.x = 1", "rblspi has no setting 'x'"),
     ],
 )
 def test_a_mistake_in_a_file_gets_one_sentence(
@@ -264,7 +302,7 @@ def test_a_bug_of_ours_is_not_blamed_on_the_user(
     def broken(*_: object) -> None:
         np.zeros(3).reshape(2)
 
-    monkeypatch.setattr(words, "load_agent", broken)
+    monkeypatch.setattr(parsing, "load", broken)
     assert run("evaluate", trained) == 1
     (line,) = capsys.readouterr().err.strip().splitlines()
     assert "This should not happen: run it again with RBLSPI_DEBUG=1" in line
@@ -279,15 +317,15 @@ def test_a_bug_of_ours_is_not_blamed_on_the_user(
 def test_values_are_literals_or_text() -> None:
     read = {"3": 3, "1e-3": 1e-3, "true": True, "None": None, "episode": "episode"}
     read |= {"(1, 2)": (1, 2), "[0.5]": [0.5], "'3'": "3", "__import__('os')": "__import__('os')"}
-    assert {text: words.value(text) for text in read} == read
+    assert {text: parsing.value(text) for text in read} == read
 
 
 def test_settings_survive_writing_and_reading(tmp_path: Path) -> None:
     settings = {
-        "env": 'quote " and \\ and ö',
+        "environment": 'quote " and \\ and ö',
         "seed": 3,
         "tensorboard": True,
-        "set": {"discount": 0.1, "tiny": 1e-300, "word": "episode", "list": [1, 2.5]},
+        "settings": {"discount": 0.1, "tiny": 1e-300, "word": "episode", "list": [1, 2.5]},
     }
     config.write(tmp_path / "x.toml", settings | {"basis": None})
     assert config.read(tmp_path / "x.toml") == settings

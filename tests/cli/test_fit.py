@@ -4,11 +4,10 @@ import re
 import numpy as np
 import pytest
 
-from rblspi.agents import Agent, FittedPolicy
-from rblspi.datasets import ParquetData, ParquetWriter, collect
-from rblspi.estimators import BLSPI
-from rblspi.features import RBFGrid
-from tests.cli.test_collect import run
+from rblspi import BLSPI, LinearPolicy, RBFGrid
+from rblspi.data import ParquetData, ParquetWriter
+from rblspi.rollout import collect
+from tests.support.command import run
 
 WORDS = "RBFGrid(3, width=1.5, low=(-0.8, -1), high=(0.8, 1))"
 BASIS = RBFGrid(3, width=1.5, low=(-0.8, -1), high=(0.8, 1))
@@ -17,10 +16,10 @@ SETTINGS = ("--basis", WORDS, "--set", "discount=0.95", "--set", "prior_precisio
 
 def write(path, metadata=None, spoil=lambda log: None):
     (chunk,) = collect("rblspi/InvertedPendulum-v0", 9000, seed=0)
-    spoil(chunk.transitions)
+    spoil(chunk)
     with ParquetWriter(path, metadata) as writer:
-        writer.write(chunk.transitions.rows(0, 5000))
-        writer.write(chunk.transitions.rows(5000, 9000))
+        writer.write(chunk.rows(0, 5000))
+        writer.write(chunk.rows(5000, 9000))
     return path
 
 
@@ -30,8 +29,8 @@ def logs(tmp_path_factory):
     return write(tmp_path_factory.mktemp("logs") / "pendulum.parquet", origin)
 
 
-def test_a_policy_from_logs_is_an_agent_like_others(logs, tmp_path, capsys):
-    file = tmp_path / "agent.npz"
+def test_a_policy_from_logs_is_a_policy_like_others(logs, tmp_path, capsys):
+    file = tmp_path
     assert run("fit", logs, "--algo", "blspi", *SETTINGS, "--save", file) == 0
     said = capsys.readouterr()
     assert "iteration 1: " in said.err
@@ -39,11 +38,10 @@ def test_a_policy_from_logs_is_an_agent_like_others(logs, tmp_path, capsys):
     assert re.search(r"policy iteration converged after \d+ iterations", said.out)
     assert "coverage, visited by the policy: in 0.0% of 10,000 states" in said.out
 
-    agent = Agent.load(file)
-    assert isinstance(agent, FittedPolicy)
-    assert agent.algorithm == "blspi"
+    policy = LinearPolicy.load(file / "policy.npz")
+    assert policy.provenance["algorithm"] == "blspi"
     fitted = BLSPI(BASIS, 3, discount=0.95, prior_precision=1e-6).fit(ParquetData(logs))
-    np.testing.assert_array_equal(agent.state.weights, fitted.weights_)
+    np.testing.assert_array_equal(policy.weights, fitted.weights_)
 
     assert run("evaluate", file, "--episodes", 2, "--json") == 0
     assert json.loads(capsys.readouterr().out)["length"]["mean"] == 3000
@@ -53,19 +51,19 @@ def test_a_policy_from_logs_is_an_agent_like_others(logs, tmp_path, capsys):
 
 
 def test_the_value_of_a_saved_policy_comes_with_an_interval(logs, tmp_path, capsys):
-    file, values = tmp_path / "agent.npz", tmp_path / "values.npz"
+    file, values = tmp_path / "policy", tmp_path / "values"
     assert run("fit", logs, "--basis", WORDS, "--set", "discount=0.95", "--save", file) == 0
     arguments = ("--basis", WORDS, "--set", "discount=0.95", "--quiet")
     assert run("fit", logs, "--algo", "lstd", "--policy", file, "--save", values, *arguments) == 0
     assert "value of the policy in its first states:" in capsys.readouterr().out
-    assert Agent.load(values).algorithm == "lstd"
+    assert LinearPolicy.load(values / "policy.npz").provenance["algorithm"] == "lstd"
     assert run("fit", logs, "--algo", "blstd", *arguments) == 0
     assert "BLSTD: 9,000 transitions, 10 weights" in capsys.readouterr().out
 
 
 def test_a_policy_of_an_environment_made_with_arguments(tmp_path, capsys):
     lake = ("FrozenLake-v1", "--env-set", "map_name=8x8", "--quiet")
-    logs, file, more = tmp_path / "a.parquet", tmp_path / "new" / "p.npz", tmp_path / "b.parquet"
+    logs, file, more = tmp_path / "a.parquet", tmp_path / "new" / "p", tmp_path / "b.parquet"
     assert run("collect", *lake, "--transitions", 3000, "-o", logs) == 0
     assert run("fit", logs, "--save", file, "--quiet") == 0
     assert run("collect", *lake, "--transitions", 500, "--policy", file, "-o", more) == 0
@@ -78,14 +76,14 @@ def test_a_policy_of_an_environment_made_with_arguments(tmp_path, capsys):
 
 
 def test_without_an_environment_the_logs_will_do(tmp_path, capsys):
-    path, file = write(tmp_path / "log.parquet"), tmp_path / "agent.npz"
+    path, file = write(tmp_path / "log.parquet"), tmp_path / "policy"
     assert run("fit", path, "--algo", "blspi", *SETTINGS, "--save", file, "--quiet") == 0
     assert "coverage, next in the data:" in capsys.readouterr().out
-    agent = Agent.load(file)
-    assert agent.actions == 3
-    assert agent.predict([0.0, 0.0])[0] in range(3)
+    policy = LinearPolicy.load(file / "policy.npz")
+    assert policy.actions == 3
+    assert policy.predict([0.0, 0.0])[0] in range(3)
     assert run("evaluate", file) == 2
-    assert "only logs of this environment are known" in capsys.readouterr().err
+    assert "names no environment to act in" in capsys.readouterr().err
     assert run("evaluate", file, "--env", "rblspi/InvertedPendulum-v0", "--episodes", 1) == 0
 
 
@@ -110,9 +108,9 @@ def test_bad_rows_are_named_or_counted(tmp_path, capsys):
     ("arguments", "message"),
     [
         (["--algo", "lspy"], "no algorithm is called 'lspy': did you mean lspi"),
-        (["--save", "agent"], "--save agent must end in .npz"),
+        (["--save", "agent.npz"], "--save agent.npz must name a folder"),
         (["--policy", "a.npz"], "--policy is for lstd and blstd"),
-        (["--algo", "lstd", "--save", "a.npz"], "gives values of states"),
+        (["--algo", "lstd", "--save", "a"], "gives values of states"),
         (["--set", "pessimism=1"], "lspi has no setting 'pessimism'"),
         (["--actions", "2"], "--actions 2"),
         (["--columns", "state=nothing"], "has no column 'nothing' for the state"),

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from rblspi import Agent
-from rblspi.cli import main
-from rblspi.cli.fit import Job, _usual_basis
-from rblspi.transitions import Transitions
+from rblspi.cli.fit import Job, default_basis_for
+from rblspi.data.transitions import Transitions
+from tests.support.command import run
 
 CAR = "rblspi/MountainCar-v0"
 
@@ -54,13 +54,6 @@ if "Fragile-v0" not in gymnasium.registry:
     gymnasium.register("Fragile-v0", Fragile, disable_env_checker=True)
 """
 NAME = "my_fragile_module:Fragile-v0"
-
-
-def run(*arguments: str | Path | int) -> int:
-    """Exit code of a command."""
-    with pytest.raises(SystemExit) as caught:
-        main([str(argument) for argument in arguments])
-    return int(caught.value.code or 0)
 
 
 @pytest.fixture
@@ -134,7 +127,7 @@ def test_arguments_that_are_text_are_given_again(
     assert run("evaluate", folder, "--episodes", 2, *text) == 0
     assert run("show", folder, "--out", tmp_path, "--resolution", 3, *text) == 0
     assert run("train", "--resume", folder, "--save", folder, *budget, *text) == 0
-    arguments = tomllib.loads((folder / "settings.toml").read_text())["env_set"]
+    arguments = tomllib.loads((folder / "settings.toml").read_text())["env_settings"]
     assert arguments == {"map_name": "8x8", "is_slippery": False}
     pytest.importorskip("pygame")
     assert run("watch", folder, "-o", tmp_path / "lake.gif", "--steps", 3, *text) == 0
@@ -169,7 +162,7 @@ def test_going_on_in_the_same_folder_keeps_its_log(tmp_path: Path) -> None:
     settings = tomllib.loads((folder / "settings.toml").read_text())
     assert settings["timesteps"] == 400
     assert settings["resumed"] == {"agent": str(folder), "timesteps": 220, "episodes": 4}
-    assert settings["env_set"] == {"max_episode_steps": 50}
+    assert settings["env_settings"] == {"max_episode_steps": 50}
     assert run("train", "--config", folder / "settings.toml", "--save", whole, "--quiet") == 0
     np.testing.assert_array_equal(
         Agent.load(folder / "agent.npz").episodes, Agent.load(whole / "agent.npz").episodes
@@ -217,7 +210,7 @@ def test_fitting_chooses_a_basis_where_there_are_no_bounds(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("pyarrow")
-    log, policy = tmp_path / "log.parquet", tmp_path / "policy.npz"
+    log, policy = tmp_path / "log.parquet", tmp_path / "policy"
     collect = ("collect", "CartPole-v1", "--policy", "random", "--transitions", 500, "--out", log)
     assert run(*collect) == 0
     fit = ("fit", log, "--algo", "blspi", "--env", "CartPole-v1", "--save", policy, "--quiet")
@@ -230,8 +223,9 @@ def test_fitting_chooses_a_basis_where_there_are_no_bounds(
 def test_data_of_another_environment_choose_no_basis() -> None:
     seen = np.zeros((5, 3))
     data = [Transitions.from_arrays(seen, [0] * 5, [0.0] * 5, seen, [False] * 5)]
-    job = Job(data, gym.make("CartPole-v1"), 2, 5, True)
+    env = gym.make("CartPole-v1")
+    job = Job(data, env, env.observation_space, 2, 5)
     with pytest.raises(ValueError, match="has 3 numbers, of the environment 4: correct --env"):
-        _usual_basis(job)
+        default_basis_for(job)
     with pytest.raises(ValueError, match="no rows to choose a basis by: give one with --basis"):
-        _usual_basis(job._replace(data=[]))
+        default_basis_for(job._replace(data=[]))

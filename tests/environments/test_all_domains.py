@@ -8,7 +8,7 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 import rblspi  # noqa: F401  (registers the domains)
-from rblspi.compiled import GENERATOR, INT, MATRIX, RESET, STEP, VECTOR, Entry, function_type
+from rblspi.core.compiled import GENERATOR, INT, MATRIX, RESET, STEP, VECTOR, Entry, function_type
 from rblspi.environments.base import CompiledEnvironment, Dynamics
 from rblspi.environments.cart_pole import CartPole
 from rblspi.environments.chain_walk import ChainWalk

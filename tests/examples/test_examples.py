@@ -13,7 +13,8 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 SAYS = {
     "own_environment": ["Table-v0", "CompiledTable-v0"],
     "own_basis": ["15 features", "61 features"],
-    "resume": ["equal to a run without a break: True"],
+    "resume": ["equal to an uninterrupted run: True"],
+    "textbook": ["its weights after 2000 steps are those of RBLSPI to"],
     "uncertainty_map": ["the best with probability", "puddle_world.png"],
     "compare": ["RBLSPI", "online LSPI"],
     "from_logs": ["the policy balances for", "its true value: 5.421"],

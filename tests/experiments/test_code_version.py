@@ -1,8 +1,14 @@
+import ast
 from dataclasses import replace
+from importlib.util import find_spec
 
-from rblspi.experiments.code_version import code_version, fingerprint
-from rblspi.experiments.paper import BLSPI, FIGURES, LSPI
-from tests.experiments.small import CURVES
+import pytest
+
+from rblspi.experiments import code_version as module
+from rblspi.experiments.code_version import LEFT_OUT, code_version, fingerprint, sources
+from rblspi.reproduction.figures import BLSPI, FIGURES, LSPI
+from tests.support.experiments import CURVES
+from tests.support.third_party import installed
 
 SOURCE = '''"""Module."""
 
@@ -11,6 +17,19 @@ def twice(x, y):
     """Double."""
     return 2 * x + y  # why
 '''
+
+
+@pytest.fixture(autouse=True)
+def read_again():
+    """Let every test read the sources as they are."""
+
+    def forget():
+        for function in (module._version, module._sources, module._read, module._path):
+            function.cache_clear()
+
+    forget()
+    yield forget
+    forget()
 
 
 def test_comments_docstrings_and_layout_do_not_count():
@@ -35,5 +54,91 @@ def test_the_version_depends_on_algorithm_environment_and_basis_only():
 
 def test_every_curve_of_the_paper_has_a_version():
     versions = {code_version(curve) for f in FIGURES.values() for curve in f.curves}
-    assert len(versions) == 1 + 5 * 2  # chain walk; five environments with two algorithms each
-    assert code_version(LSPI) == code_version(BLSPI)
+    assert len(versions) == 2 + 5 * 2  # two algorithms on the chain walk, two on five others
+
+
+@pytest.mark.parametrize("curve", [*CURVES[1:], LSPI, BLSPI], ids=lambda curve: curve.algorithm)
+def test_a_change_of_any_source_changes_the_version(curve, monkeypatch):
+    """Every module that the algorithm, the environment and the basis import is a source."""
+    found, before = sources(curve), code_version(curve)
+    assert {
+        *("rblspi.core.compiled", "rblspi.data.transitions", "rblspi.environments.base"),
+        *("rblspi.experiments.tasks", "rblspi.features.base", "rblspi.rollout.loop"),
+    } <= set(found)
+    read = module._read
+    for changed in found:
+        module._version.cache_clear()
+        with monkeypatch.context() as patched:
+            patched.setattr(
+                module,
+                "_read",
+                lambda name, path, changed=changed: (
+                    read(name, path)._replace(fingerprint="changed")
+                    if name == changed
+                    else read(name, path)
+                ),
+            )
+            assert code_version(curve) != before, changed
+
+
+def test_the_command_line_and_figures_are_no_sources():
+    for curve in (*CURVES, LSPI, BLSPI):
+        for name in sources(curve):
+            assert not name.startswith(("rblspi.cli", "rblspi.plotting", "rblspi.reproduction"))
+        assert not LEFT_OUT & set(sources(curve))
+
+
+def test_other_algorithms_bases_and_environments_are_no_sources():
+    assert not {
+        *("rblspi.online.online_lspi", "rblspi.features.fourier", "rblspi.offline.lspi"),
+        *("rblspi.environments.chain_walk", "rblspi.rollout.calibration"),
+    } & set(sources(CURVES[0]))
+
+
+def test_what_is_left_out_exists():
+    assert all(find_spec(name) is not None for name in LEFT_OUT)
+
+
+def test_the_sources_of_another_package_count(tmp_path, read_again):
+    with installed(tmp_path) as package:
+        curve = replace(CURVES[0], algorithm="other")
+        before = code_version(curve)
+        found = sources(curve)
+        assert {"other_package.agent", "other_package.numbers", "rblspi.online.rblspi"} <= set(
+            found
+        )
+        assert "other_package.pictures" not in found
+        read_again()
+        (package / "pictures.py").write_text("COLOUR = 'red'\n")
+        assert code_version(curve) == before
+        read_again()
+        (package / "numbers.py").write_text("PRECISION = 0.25\n")
+        assert code_version(curve) != before
+
+
+def imported(source, package="mine", type_checking=False):
+    return {found[:2] for found in module._imports(ast.parse(source), package, type_checking)}
+
+
+def test_imports_are_found_wherever_they_are():
+    source = """
+import a.b as c
+from d import e as f, g
+if True:
+    from h import *
+def function():
+    from .i import j
+    from .. import k
+"""
+    assert imported(source, "mine.inner") == {
+        *{("a.b", ""), ("d", "e"), ("d", "g"), ("h", "*")},
+        *{("mine.inner.i", "j"), ("mine", "k")},
+    }
+
+
+@pytest.mark.parametrize("test", ["TYPE_CHECKING", "typing.TYPE_CHECKING"])
+def test_imports_for_type_checkers_are_skipped(test):
+    source = f"if {test}:\n    import a\nelse:\n    import b\n"
+    assert imported(source) == {("b", "")}
+    assert imported(source, type_checking=True) == {("a", ""), ("b", "")}
+    assert imported(source.replace("if ", "if not ")) == {("a", ""), ("b", "")}

@@ -7,10 +7,9 @@ import pytest
 
 from rblspi.experiments.export import COLUMNS, ExportError, export
 from rblspi.experiments.results import read
+from rblspi.experiments.results_store import Store
 from rblspi.experiments.runner import missing, run_all
-from rblspi.experiments.store import Store
-from tests.experiments.small import CURVES, FIGURE
-from tests.experiments.test_runner import one_thread
+from tests.support.experiments import CURVES, FIGURE, one_thread
 
 
 @pytest.fixture(scope="module")

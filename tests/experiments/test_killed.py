@@ -10,10 +10,10 @@ import time
 
 import pytest
 
-from rblspi.experiments.runner import dask_cluster, missing, run_all
-from rblspi.experiments.store import Store
-from tests.experiments.small import CURVES
-from tests.experiments.test_runner import arrays_of, assert_same, one_thread
+from rblspi.core.cluster import dask_client
+from rblspi.experiments.results_store import Store
+from rblspi.experiments.runner import dask_executors, missing, run_all
+from tests.support.experiments import CURVES, arrays_of, assert_same, one_thread
 
 RUNS = 60
 KILLS = 10
@@ -29,7 +29,7 @@ def undisturbed(tmp_path_factory):
 
 def start(path):
     return subprocess.Popen(
-        [sys.executable, "-m", "tests.experiments.sweep", path, str(RUNS)],
+        [sys.executable, "-m", "tests.support.sweep", path, str(RUNS)],
         stdout=subprocess.PIPE,
         text=True,
         start_new_session=True,
@@ -88,20 +88,19 @@ def test_a_cluster_that_loses_a_worker_half_way_gives_the_same_numbers(tmp_path,
             n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
         ) as cluster,
         Store(path) as store,
-        dask_cluster(cluster.scheduler_address) as (executors, window),
-        distributed.Client(cluster, set_as_default=False) as client,
+        dask_client(cluster.scheduler_address) as client,
     ):
         victim = next(iter(client.run(os.getpid).values()))
         count = 0
 
-        def tell(run, outcome):
+        def tell(run, result):
             nonlocal count
             count += 1
             if count == RUNS * len(CURVES) // 2:
                 os.kill(victim, signal.SIGKILL)
                 done.set()
 
-        run_all(missing(store, CURVES, RUNS), store, executors, window, tell)
+        run_all(missing(store, CURVES, RUNS), store, *dask_executors(client), tell)
     assert done.is_set()
     assert_same(arrays_of(path), undisturbed)
 
@@ -111,7 +110,7 @@ def test_a_cluster_that_loses_a_worker_half_way_gives_the_same_numbers(tmp_path,
 def test_what_goes_wrong_on_a_cluster_is_not_hidden(tmp_path, error):
     distributed = pytest.importorskip("distributed")
 
-    def tell(run, outcome):
+    def tell(run, result):
         raise error
 
     with (
@@ -119,7 +118,7 @@ def test_what_goes_wrong_on_a_cluster_is_not_hidden(tmp_path, error):
             n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None
         ) as cluster,
         Store(tmp_path / "results.sqlite") as store,
-        dask_cluster(cluster.scheduler_address) as (executors, window),
+        dask_client(cluster.scheduler_address) as client,
         pytest.raises(error),
     ):
-        run_all(missing(store, CURVES[:1], 2), store, executors, window, tell)
+        run_all(missing(store, CURVES[:1], 2), store, *dask_executors(client), tell)

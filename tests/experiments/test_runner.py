@@ -1,5 +1,5 @@
 import os
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -8,30 +8,14 @@ import pytest
 from rblspi.experiments import runner
 from rblspi.experiments.code_version import code_version
 from rblspi.experiments.definitions import Run
-from rblspi.experiments.paper import LSPI
 from rblspi.experiments.results import read
+from rblspi.experiments.results_store import Store
 from rblspi.experiments.runner import RunError, local_processes, missing, prepare, run_all
-from rblspi.experiments.store import Store
 from rblspi.experiments.tasks import execute
-from tests.experiments.small import CURVES, FIGURE, curve
+from rblspi.reproduction.figures import LSPI
+from tests.support.experiments import CURVES, FIGURE, arrays_of, assert_same, curve, one_thread
 
 RUNS = 4
-
-
-def one_thread():
-    return ThreadPoolExecutor(1)
-
-
-def arrays_of(path, figure=FIGURE):
-    with Store(path) as store:
-        result = read(store, figure)
-    return [result[curve].arrays for curve in figure.curves]
-
-
-def assert_same(a, b):
-    for one, other in zip(a, b, strict=True):
-        for name in one:
-            assert one[name].tobytes() == other[name].tobytes()
 
 
 @pytest.fixture(scope="module")

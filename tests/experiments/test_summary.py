@@ -1,17 +1,8 @@
-import math
-
 import numpy as np
 import pytest
 from scipy import stats
 
-from rblspi.experiments.summary import (
-    block_means,
-    difference_interval,
-    interquartile_mean,
-    mean_interval,
-    share_interval,
-    summarise,
-)
+from rblspi.experiments.summary import block_means, interquartile_mean, summarise
 
 RNG = np.random.default_rng(7)
 
@@ -65,28 +56,6 @@ def test_the_bootstrap_gives_the_same_numbers_every_time():
 
 
 def test_an_interval_from_one_run_is_unknown():
-    assert math.isnan(mean_interval([3.0]).low)
-    assert math.isnan(difference_interval([3.0], [1.0, 2.0]).high)
     summary = summarise([[1.0, 2.0]], 1)
     assert np.isnan(summary.low).all()
     assert np.isnan(summary.iqm_low).all()
-
-
-def test_a_difference_is_welch_s():
-    a, b = RNG.normal(3, 1, 20), RNG.normal(1, 4, 11)
-    expected = stats.ttest_ind(a, b, equal_var=False).confidence_interval(0.95)
-    found = difference_interval(a, b)
-    np.testing.assert_allclose(found[1:], expected, rtol=1e-10)
-    assert found.mean == pytest.approx(a.mean() - b.mean())
-
-
-def test_equal_runs_have_an_interval_of_no_width():
-    assert difference_interval([2.0, 2.0], [1.0, 1.0]) == (1.0, 1.0, 1.0)
-
-
-def test_a_share_has_wilson_s_interval():
-    found = share_interval(98, 100)
-    z, p, n = stats.norm.ppf(0.975), 0.98, 100
-    centre = (p + z**2 / (2 * n)) / (1 + z**2 / n)
-    half = z / (1 + z**2 / n) * math.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))
-    np.testing.assert_allclose(found, [p, centre - half, centre + half], rtol=1e-10)

@@ -18,6 +18,8 @@ from rblspi.features import (
     TransformerBasis,
     as_basis,
     basis_from_settings,
+    basis_from_text,
+    basis_to_text,
 )
 
 PLANE = gym.spaces.Box(-1.0, 1.0, (2,))
@@ -91,3 +93,68 @@ def test_what_is_not_a_basis(value):
 def test_a_class_is_not_a_basis_yet():
     with pytest.raises(TypeError, match=r"basis=OneHot is a class: pass an instance, OneHot\(\)"):
         as_basis(OneHot)
+
+
+@settings(deadline=None, max_examples=100)
+@given(storable)
+def test_a_basis_comes_back_from_text(basis):
+    assert basis_from_text(basis_to_text(basis)) == basis
+
+
+@pytest.mark.parametrize(
+    ("text", "basis"),
+    [
+        ("rbf", RBFGrid()),
+        ("rbf:8", RBFGrid(8)),
+        ("RBF:(3, 4)", RBFGrid((3, 4))),
+        ("RBFGrid(8, width=0.5)", RBFGrid(8, width=0.5)),
+        (" rbfgrid(8, centres='edge', low=[-1, 0]) ", RBFGrid(8, "edge", low=(-1, 0))),
+        ("polynomial:2", Polynomial(2)),
+        ("Polynomial(4, scale=10, low=-1, high=19)", Polynomial(4, scale=10, low=-1, high=19)),
+        ("fourier", Fourier()),
+        ("tiles:4, 16", TileCoding(4, 16)),
+        ("onehot", OneHot()),
+        ("OneHot()", OneHot()),
+    ],
+)
+def test_bases_are_read_from_text(text, basis):
+    assert basis_from_text(text) == basis
+
+
+@pytest.mark.parametrize("name", BASES)
+def test_every_named_basis_can_be_written_as_text(name):
+    assert basis_to_text(BASES[name]()).startswith(f"{name}(")
+    assert basis_from_text(name) == BASES[name]()
+
+
+def test_only_what_was_given_is_written():
+    assert basis_to_text(Polynomial(2, low=-1)) == "Polynomial(degree=2, scale=1.0, low=-1)"
+
+
+def test_own_bases_have_no_text():
+    class RBFGrid(TileCoding):  # shares its name with a known basis
+        pass
+
+    for basis in (FunctionBasis(np.sin), TransformerBasis(PolynomialFeatures(2)), RBFGrid()):
+        assert basis_to_text(basis) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("rbff", "no basis is called 'rbff': did you mean rbf"),
+        ("xyz", "no basis is called 'xyz': choose from rbf, polynomial"),
+        ("rbf:__import__('os')", r"is not written as NAME, NAME:NUMBER or NAME\(\.\.\.\)"),
+        ("RBFGrid(open('x'))", r"is not written as NAME, NAME:NUMBER or NAME\(\.\.\.\)"),
+        ("rbf(8", r"is not written as NAME, NAME:NUMBER or NAME\(\.\.\.\)"),
+        ("os.system(1)", r"is not written as NAME, NAME:NUMBER or NAME\(\.\.\.\)"),
+        ("", r"basis '' is not written as NAME, NAME:NUMBER or NAME\(\.\.\.\)"),
+        (
+            "RBFGrid(8, colour=1)",
+            r"unexpected keyword argument 'colour'; its arguments are \(cells",
+        ),
+    ],
+)
+def test_text_that_is_not_a_basis(text, message):
+    with pytest.raises(ValueError, match=message):
+        basis_from_text(text)

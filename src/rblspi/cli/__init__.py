@@ -1,6 +1,8 @@
-"""The command line: ``rblspi train``, ``evaluate``, ``watch``, ``show``, ``list`` and more.
+"""The command line, one file for each command.
 
-One file a command. What is heavy is imported inside the functions, so that ``--help`` is quick.
+Heavy modules are imported inside functions, so that ``--help`` is quick. All commands share their
+exit codes: 0 done, 2 the user's mistake, 130 interrupted with everything kept, 1 a fault of the
+environment or of ours.
 """
 
 from __future__ import annotations
@@ -10,7 +12,6 @@ import sys
 import traceback
 import warnings
 from collections.abc import Sequence
-from types import FrameType
 from typing import Annotated, Any
 
 import gymnasium as gym
@@ -25,6 +26,9 @@ from rblspi.cli.reproduce import reproduce
 from rblspi.cli.show import show
 from rblspi.cli.train import train
 from rblspi.cli.watch import watch
+from rblspi.core.progress import say
+
+OURS, USERS, INTERRUPTED = 1, 2, 130
 
 app = typer.Typer(
     name="rblspi",
@@ -68,15 +72,18 @@ for _name, _command in (
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line; whatever the user got wrong ends in one sentence and code 2.
+    """Run the command line; whatever goes wrong ends in one sentence and an exit code.
 
-    With ``RBLSPI_DEBUG=1`` in the environment, every error shows where it came from.
+    With ``RBLSPI_DEBUG=1`` in the environment, every error also shows its traceback.
     """
     command = typer.main.get_command(app)
     with warnings.catch_warnings():
-        warnings.showwarning = _show_warning
+        warnings.showwarning = lambda message, *_, **__: _say(str(message))
         try:
             code = command(args=arguments, prog_name="rblspi", standalone_mode=False)
+        except (KeyboardInterrupt, typer.Abort):
+            say("interrupted")
+            code = INTERRUPTED
         except Exception as error:
             code = _explain(error)
     sys.exit(code if isinstance(code, int) else 0)
@@ -87,81 +94,56 @@ def _explain(error: Exception) -> int:
     if os.environ.get("RBLSPI_DEBUG"):
         traceback.print_exception(error)
     if hasattr(error, "format_message"):  # a wrong option or argument
-        # Without a command there is no message: the help was shown.
-        _say(error.format_message() or "Name a command.", getattr(error, "ctx", None))
-        return 2
-    notes = "".join(f". {note}" for note in getattr(error, "__notes__", ()))
-    name = type(error).__name__
-    environment = _environment_that_raised(error)
+        context = getattr(error, "ctx", None)
+        hint = "" if context is None else f" (see {context.command_path} --help)"
+        _say(f"{error.format_message() or 'Name a command.'}", hint)
+        return USERS
+    text = ". ".join([str(error), *getattr(error, "__notes__", ())])
+    name, environment = type(error).__name__, _environment_that_raised(error)
     if environment is not None:
         _say(
-            f"the environment {environment} raised {name}: {error}{notes}. Run it again with "
+            f"the environment {environment} raised {name}: {text}. Run it again with "
             "RBLSPI_DEBUG=1 to see where"
         )
-        return 1
-    if _is_the_users(error):
-        _say(f"{error}{notes}")
-        return 2
+        return OURS
+    if isinstance(error, OSError) or _is_our_sentence(error):
+        _say(text)
+        return USERS
     _say(
-        f"{name}: {error}{notes}. This should not happen: run it again with RBLSPI_DEBUG=1 to see "
-        "where, and report that"
+        f"{name}: {text}. This should not happen: run it again with RBLSPI_DEBUG=1 to see where, "
+        "and report that"
     )
-    return 1
+    return OURS
 
 
-def _is_the_users(error: Exception) -> bool:
-    """Whether this is an error that our own code raises for what it was given.
-
-    The same kinds of errors, raised by other packages that we called, are ours to repair.
-    """
-    if isinstance(error, OSError):
-        return True
-    if not isinstance(error, ValueError | TypeError | ImportError):
-        return False
-    return _is_ours(_frames(error)[-1].f_globals.get("__name__"))
+def _is_our_sentence(error: Exception) -> bool:
+    """Whether our own code raised this for what it was given, and not a package that we called."""
+    kinds = (ValueError, TypeError, ImportError, RuntimeError)
+    return isinstance(error, kinds) and _package(_frames(error)[-1].f_globals) == "rblspi"
 
 
 def _environment_that_raised(error: Exception) -> str | None:
-    """The class of the user's environment or wrapper that an error came out of, if it did."""
+    """The class of the user's environment or wrapper in whose method an error arose."""
     frames = _frames(error)
-    if not frames or _is_ours(frames[-1].f_globals.get("__name__")):
-        return None  # our own sentence about what we were given
-    for frame in reversed(frames):
-        owner = _owner(frame)
-        if isinstance(owner, gym.Env) and frame.f_code.co_name in _METHODS:
-            kind: type = type(owner)
-            if kind.__module__.split(".")[0] == "gymnasium" and isinstance(owner, gym.Wrapper):
-                kind = type(
-                    getattr(owner, "unwrapped", owner)
-                )  # a check of what the environment does
-            return None if _is_ours(kind.__module__) else kind.__name__
+    if not frames or _package(frames[-1].f_globals) == "rblspi":
+        return None
+    owners = (frame.f_locals.get("self") for frame in reversed(frames))
+    for owner in (owner for owner in owners if isinstance(owner, gym.Env)):
+        if isinstance(owner, gym.Wrapper) and type(owner).__module__.startswith("gymnasium."):
+            owner = owner.unwrapped  # a check of what the environment does
+        ours = type(owner).__module__.startswith("rblspi.")
+        return None if ours else type(owner).__name__
     return None
 
 
-#: what an environment does when it is asked to
-_METHODS = frozenset({"__init__", "reset", "step", "render"})
-
-
-def _frames(error: Exception) -> list[FrameType]:
+def _frames(error: Exception) -> list[Any]:
     return [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
 
 
-def _owner(frame: FrameType) -> Any:
-    """The first argument of a function: the object, where the function is a method."""
-    code = frame.f_code
-    return frame.f_locals.get(code.co_varnames[0]) if code.co_argcount else None
+def _package(module_globals: dict[str, Any]) -> str:
+    return str(module_globals.get("__name__")).split(".")[0]
 
 
-def _is_ours(module: object) -> bool:
-    return str(module).split(".")[0] == "rblspi"
-
-
-def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
-    """Without the line of code, which says nothing to people at a terminal."""
-    _say(str(message))
-
-
-def _say(message: str, context: Any = None) -> None:
-    sentence = " ".join(message.split()).rstrip(".")
-    hint = "" if context is None else f" (see {context.command_path} --help)"
-    print(f"rblspi: {sentence}{hint}", file=sys.stderr)
+def _say(message: str, hint: str = "") -> None:
+    """One line on the error stream, without a full stop before the hint."""
+    say(" ".join(message.split()).rstrip(".") + hint)

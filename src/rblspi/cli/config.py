@@ -1,57 +1,50 @@
-"""Settings of a run as TOML: read for ``--config``, written beside the results."""
+"""Settings of a training run as TOML: read for ``--config``, written beside the results.
+
+The fields have the names that files of experiments use as well: ``environment``, ``algorithm``,
+``basis``, ``settings``, ``episodes``.
+"""
 
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rblspi.cli.words import nearest
+from rblspi.core.files import replacing
+from rblspi.registry import nearest
 
-#: what a file may say, and of which type
-_NAMES: dict[str, tuple[type, ...]] = {
-    "env": (str,),
-    "algo": (str,),
-    "basis": (str,),
-    "episodes": (int,),
-    "timesteps": (int,),
-    "seed": (int,),
-    "save": (str,),
-    "tensorboard": (bool,),
-    "set": (dict,),
-    "env_set": (dict,),
-    "resumed": (dict,),  # this and what follows is written for people to read
-    "versions": (dict,),
+#: fields of a file, and what each must be
+_FIELDS: dict[str, tuple[type, str]] = {
+    "environment": (str, "a text"),
+    "algorithm": (str, "a text"),
+    "basis": (str, "a text"),
+    "episodes": (int, "a whole number"),
+    "timesteps": (int, "a whole number"),
+    "seed": (int, "a whole number"),
+    "save": (str, "a text"),
+    "tensorboard": (bool, "true or false"),
+    "settings": (dict, "a table"),
+    "env_settings": (dict, "a table"),
+    "resumed": (dict, "a table"),
+    "versions": (dict, "a table"),
 }
+#: fields that are written for people to read
+_INFORMATION = ("resumed", "versions")
 
 
 def read(path: Path) -> dict[str, Any]:
     """Settings of a file, every name and type checked."""
-    try:
-        found = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise ValueError(f"there is no file {path}: correct the name after --config") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ValueError(f"{path} is not TOML: {error}") from None
+    from rblspi.experiments.config import read_toml
+
+    found = read_toml(path)
     for name, value in found.items():
-        if name not in _NAMES:
-            raise ValueError(f"{path} has an unknown name {name!r}: {nearest(name, _NAMES)}")
-        if type(value) not in _NAMES[name]:
-            (kind,) = (kind.__name__ for kind in _NAMES[name])
-            words = {
-                "str": "a text",
-                "int": "a whole number",
-                "dict": "a table",
-                "bool": "a yes or no",
-            }
-            raise ValueError(f"{path}: {name} = {value!r} must be {words[kind]}")
-    if ":" in found.get("env", ""):
-        raise ValueError(
-            f"{path}: env = {found['env']!r} would import a module: give it on the command line"
-        )
-    return {name: value for name, value in found.items() if name not in ("resumed", "versions")}
+        if name not in _FIELDS:
+            raise ValueError(f"{path} has an unknown field {name!r}: {nearest(name, _FIELDS)}")
+        kind, words = _FIELDS[name]
+        if type(value) is not kind:
+            raise ValueError(f"{path}: {name} = {value!r} must be {words}")
+    return {name: value for name, value in found.items() if name not in _INFORMATION}
 
 
 def write(path: Path, settings: Mapping[str, Any]) -> None:
@@ -60,7 +53,8 @@ def write(path: Path, settings: Mapping[str, Any]) -> None:
     for name, table in _given(settings):
         if isinstance(table, Mapping):
             lines += ["", f"[{name}]", *(f"{_key(k)} = {_text(v)}" for k, v in _given(table))]
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    with replacing(path) as temporary:
+        temporary.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def _given(table: Mapping[str, Any]) -> list[tuple[str, Any]]:
@@ -68,11 +62,8 @@ def _given(table: Mapping[str, Any]) -> list[tuple[str, Any]]:
 
 
 def _key(name: str) -> str:
-    return (
-        name
-        if name.replace("_", "").replace("-", "").isalnum()
-        else json.dumps(name, ensure_ascii=False)
-    )
+    bare = name.replace("_", "").replace("-", "").isalnum()
+    return name if bare else json.dumps(name, ensure_ascii=False)
 
 
 def _text(value: Any) -> str:

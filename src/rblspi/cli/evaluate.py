@@ -1,56 +1,50 @@
-"""``rblspi evaluate``: how good a saved agent is."""
+"""``rblspi evaluate``: how good a saved agent or policy is."""
 
 from __future__ import annotations
 
 import json
 import math
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from rblspi.cli import words
+from rblspi.cli import parsing
+from rblspi.cli.options import (
+    EnvironmentOption,
+    EnvironmentSettings,
+    Explore,
+    SavedArgument,
+    Seed,
+)
 
 
 def evaluate(
-    agent: Annotated[Path, typer.Argument(help="agent.npz, or the folder it is in.")],
+    saved: SavedArgument,
     episodes: Annotated[int, typer.Option(min=1)] = 100,
-    seed: Annotated[int, typer.Option(min=0, help="Of the environment.")] = 0,
-    explore: Annotated[
-        bool, typer.Option("--explore", help="Act as in training, not by the best estimate.")
-    ] = False,
-    env: Annotated[
-        str | None,
-        typer.Option(metavar="ENV_ID", help="Another environment; module:EnvId imports first."),
-    ] = None,
-    env_set: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="An argument of the environment; repeatable."),
-    ] = None,
+    seed: Seed = 0,
+    explore: Explore = False,
+    env: EnvironmentOption = None,
+    env_set: EnvironmentSettings = None,
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
-    """Let a saved agent act without learning, and report mean return and length."""
-    loaded = words.load_agent(agent, env, words.assignments("--env-set", env_set or []))
-    from rblspi.agents.evaluation import evaluate as run
+    """Let a saved agent or policy act without learning, and report mean return and length."""
+    loaded = parsing.load(saved, env, parsing.assignments("--env-set", env_set))
+    from rblspi.rollout import evaluate as run
 
-    result = run(loaded, episodes=episodes, deterministic=not explore, seed=seed)
+    result = run(loaded.actor, loaded.env, episodes, deterministic=not explore, seed=seed)
     if as_json:
         numbers = {"return": result.mean_return, "length": result.mean_length}
-        print(
-            json.dumps(
-                {"episodes": episodes, "seed": seed}
-                | {name: _finite(interval._asdict()) for name, interval in numbers.items()}
-            )
-        )
+        finite = {name: _finite(interval._asdict()) for name, interval in numbers.items()}
+        print(json.dumps({"episodes": episodes, "seed": seed} | finite))
         return
+    import numpy as np
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
-    table = Table(title=f"{episodes} episodes of {agent}")
+    table = Table(title=escape(f"{episodes} episodes of {saved}"))
     for heading in ("", "mean ± 95%", "lowest", "median", "highest"):
         table.add_column(heading, justify="right" if heading else "left")
-    import numpy as np
-
     for name, interval, values in (
         ("return", result.mean_return, result.returns),
         ("length", result.mean_length, result.lengths),
@@ -61,5 +55,5 @@ def evaluate(
 
 
 def _finite(numbers: dict[str, float]) -> dict[str, float | None]:
-    """JSON has no infinity: the ends of an interval from one episode are null."""
+    """JSON has no nan: the ends of an interval from one episode are null."""
     return {name: number if math.isfinite(number) else None for name, number in numbers.items()}

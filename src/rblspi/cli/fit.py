@@ -4,25 +4,26 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import gymnasium as gym
 import typer
 
-from rblspi.cli import words
+from rblspi.cli import parsing
+from rblspi.cli.options import BasisOption, Cluster, Quiet, Settings
+from rblspi.core.progress import Tell, progress, say
 
 if TYPE_CHECKING:
-    from rblspi.agents import Agent
-    from rblspi.estimators import Iteration
+    from rblspi.data import Transitions
     from rblspi.features import Basis
-    from rblspi.transitions import Transitions
+    from rblspi.offline import Iteration
+    from rblspi.registry import Algorithm
 
-ALGORITHMS = ("lspi", "blspi", "lstd", "blstd")
-
-#: states of the greedy policy that coverage is measured in
-_VISITS = 10_000
+#: states in which coverage is measured, and observations that a default basis is scaled to
+_STATES = 10_000
 
 
 def fit(
@@ -32,38 +33,17 @@ def fit(
     ],
     algo: Annotated[str, typer.Option(help="lspi, blspi, lstd or blstd.")] = "lspi",
     env: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ENV_ID",
-            help="Where the policy is going to act.",
-            show_default="the one the data name, if they do",
-        ),
+        str | None, typer.Option(metavar="ENV_ID", show_default="the one that the data name")
     ] = None,
-    basis: Annotated[
-        str | None,
-        typer.Option(
-            help='rbf:8, "RBFGrid(8, width=0.5)", ...: see rblspi list.',
-            show_default="chosen for the observations",
-        ),
-    ] = None,
+    basis: BasisOption = None,
     policy: Annotated[
         Path | None,
-        typer.Option(
-            metavar="AGENT",
-            help="For lstd and blstd: value this agent's policy, not the one that made the data.",
-        ),
+        typer.Option(metavar="SAVED", help="Value this policy, not the one that made the data."),
     ] = None,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="A setting: discount, pessimism, ..."),
-    ] = None,
+    set_: Settings = None,
     columns: Annotated[
         str | None,
-        typer.Option(
-            metavar="TEXT",
-            help="Which columns hold what: state=x+v,action=a,reward=r,next_state=...",
-            show_default="the usual names",
-        ),
+        typer.Option(metavar="TEXT", help="Which columns hold what: state=x+v,action=a,..."),
     ] = None,
     actions: Annotated[
         int | None, typer.Option(min=1, show_default="the environment's, or those in the data")
@@ -71,64 +51,66 @@ def fit(
     skip_bad: Annotated[
         bool, typer.Option("--skip-bad", help="Leave bad rows out, and count them.")
     ] = False,
-    cluster: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="Of a Dask scheduler to work on.")
-    ] = None,
+    cluster: Cluster = None,
     save: Annotated[
         Path | None,
-        typer.Option(metavar="FILE.npz", help="For evaluate, watch and show."),
+        typer.Option(metavar="DIR", help="Write policy.npz there, for evaluate, watch and show."),
     ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Fit a policy (lspi, blspi) or the values of one (lstd, blstd) to logged transitions."""
-    if algo not in ALGORITHMS:
-        raise ValueError(f"no algorithm is called {algo!r}: {words.nearest(algo, ALGORITHMS)}")
-    if save is not None and save.suffix != ".npz":
-        raise ValueError(f"--save {save} must end in .npz")
-    evaluation = algo.endswith("lstd")
-    if policy is not None and not evaluation:
-        raise ValueError(f"--policy is for lstd and blstd: {algo} finds a policy of its own")
-    if save is not None and evaluation and policy is None:
-        raise ValueError(
-            f"--save needs values of actions, but {algo} without --policy gives values of states"
-        )
-    job = _job(data, env, actions, columns, skip_bad, cluster)
-    chosen = words.basis(basis) or _usual_basis(job)
-    estimator = _estimator(algo, job, chosen, words.assignments("--set", set_ or []))
-    if save is not None:
-        save.parent.mkdir(parents=True, exist_ok=True)  # before the work, not after it
-    start = time.perf_counter()
-    with bar_of_rows(job.size, quiet) as tell:
-        watched = Watched(job.data, tell)
-        if evaluation:
-            own = job.environment if job.simulated else None
-            target = None if policy is None else _policy(words.load_agent(policy, own))
+    algorithm = _algorithm(algo, policy, save)
+    with ExitStack() as stack:
+        job = _job(data, env, actions, columns, skip_bad, cluster, stack)
+        estimator = _estimator(algorithm, job, basis, parsing.assignments("--set", set_))
+        if save is not None:
+            save.mkdir(parents=True, exist_ok=True)  # before the work, not after it
+        start = time.perf_counter()
+        watched = _Watched(job, stack.enter_context(progress(job.size, quiet)))
+        if algorithm.learns == "values":
+            target = None if policy is None else parsing.load(policy, job.env).policy()
             estimator.set_params(actions=None if target is None else job.actions)
             estimator.fit(watched, target)
         else:
-            estimator.fit(watched, callback=None if quiet else _teller())
-    _report(estimator, job, time.perf_counter() - start)
-    if evaluation and policy is not None:
-        _report_value(estimator, job, target)
-    if algo == "blspi":
-        _report_coverage(estimator, job)
-    if save is not None:
-        agent = _as_agent(estimator, job, chosen, algo)
-        agent.save(save)
-        print(f"{save}: next, rblspi evaluate {save}")
+            estimator.fit(watched, callback=None if quiet else _say_iterations())
+        _report(estimator, job, time.perf_counter() - start)
+        if policy is not None:
+            _report_value(estimator, job, target)
+        if hasattr(estimator, "posterior_") and hasattr(estimator, "act"):
+            _report_coverage(estimator, job)
+        if save is not None:
+            estimator.policy(job.env).save(save / parsing.POLICY)
+            print(f"saved in {save}: next, rblspi evaluate {save}")
 
 
-# What to fit to -----------------------------------------------------------------------------
+def _algorithm(name: str, policy: Path | None, save: Path | None) -> Algorithm:
+    from rblspi.registry import algorithm
+
+    found = algorithm(name)
+    if found.online:
+        raise ValueError(f"{name} learns in an environment: use rblspi train ENV_ID")
+    if save is not None and (save.suffix == ".npz" or (save.exists() and not save.is_dir())):
+        raise ValueError(f"--save {save} must name a folder")
+    if policy is not None and found.learns != "values":
+        raise ValueError(f"--policy is for lstd and blstd: {name} finds a policy of its own")
+    if save is not None and found.learns == "values" and policy is None:
+        raise ValueError(
+            f"--save needs values of actions, but {name} without --policy gives values of states"
+        )
+    return found
+
+
+# The data, and the environment they come from ------------------------------------------------
 
 
 class Job(NamedTuple):
-    """The data, and the environment they stand for."""
+    """The data, and the environment they come from."""
 
     data: Any
-    environment: gym.Env[Any, Any]
+    env: gym.Env[Any, Any] | None  # None: only the data are known
+    observation_space: gym.Space[Any]
     actions: int
     size: int
-    simulated: bool  # whether the environment can be tried
 
 
 def _job(
@@ -138,31 +120,30 @@ def _job(
     columns: str | None,
     skip_bad: bool,
     cluster: str | None,
+    stack: ExitStack,
 ) -> Job:
     source = _open(data, columns, skip_bad)
-    named = _named_environment(env, source.metadata)
+    named = _environment(env, source.metadata)
     if named is not None:
-        if not isinstance(named.action_space, gym.spaces.Discrete):
-            raise ValueError(f"the actions {named.action_space} are not discrete")
-        own = int(named.action_space.n)
+        from rblspi.environments.lookup import discrete_actions
+
+        own = int(discrete_actions(named).n)
         if actions not in (None, own):
             raise ValueError(f"--actions {actions}: {named.spec} has {own}")
         source.actions = own
     elif source.actions is None:
         source.actions = actions
-    found: Any = source if cluster is None else _on_cluster(source, cluster)
+    found: Any = source if cluster is None else _on_cluster(source, cluster, stack)
     if named is not None:
-        return Job(found, named, source.actions, source.size, True)
-    from rblspi.datasets.logged import logged_environment
-    from rblspi.estimators.passes import observed_space
+        return Job(found, named, named.observation_space, source.actions, source.size)
+    from rblspi.offline.accumulation import observed_space
 
-    source.actions = source.actions or _count_actions(source)
-    environment = logged_environment(observed_space(found), source.actions)
-    return Job(found, environment, source.actions, source.size, False)
+    source.actions = source.actions or 1 + max(int(chunk.actions.max()) for chunk in source)
+    return Job(found, None, observed_space(found), source.actions, source.size)
 
 
 def _open(data: str, columns: str | None, skip_bad: bool) -> Any:
-    from rblspi.datasets import Columns, MinariData, ParquetData
+    from rblspi.data import Columns, MinariData, ParquetData
 
     if data.startswith("minari:"):
         if columns is not None or skip_bad:
@@ -172,40 +153,42 @@ def _open(data: str, columns: str | None, skip_bad: bool) -> Any:
     return ParquetData(data, names, skip_bad=skip_bad)
 
 
-def _named_environment(env: str | None, metadata: dict[str, Any]) -> gym.Env[Any, Any] | None:
+def _environment(env: str | None, metadata: dict[str, Any]) -> gym.Env[Any, Any] | None:
     """The environment of the command line, or the one in the file if it is registered.
 
     A name in a file cannot import a module.
     """
     if env is not None:
-        return words.environment(env)
+        return parsing.environment(env, {})
     name, arguments = metadata.get("environment"), metadata.get("arguments")
     if not isinstance(name, str) or name not in gym.registry or not isinstance(arguments, dict):
         return None
-    return words.environment(name, **arguments)
+    return parsing.environment(name, arguments)
 
 
-def _count_actions(source: Iterable[Transitions]) -> int:
-    return 1 + max(int(chunk.actions.max()) for chunk in source)
+def _on_cluster(source: Any, address: str, stack: ExitStack) -> Any:
+    from rblspi.core.cluster import dask_client
+    from rblspi.data import DaskData
 
-
-def _on_cluster(source: Any, address: str) -> Any:
-    try:
-        from distributed import Client
-    except ImportError as error:
-        raise ImportError('--cluster needs Dask: pip install "rblspi[cluster]"') from error
-    from rblspi.estimators import OnCluster
-
-    if not hasattr(source, "parts"):
+    if not hasattr(source, "partitions"):
         raise ValueError("--cluster needs files: it does not work with minari:NAME")
-    return OnCluster(source, Client(address))
+    return DaskData(source, stack.enter_context(dask_client(address)))
 
 
-def _usual_basis(job: Job) -> Basis:
-    """The default one, scaled to the data where the environment has no bounds."""
+def _estimator(algorithm: Algorithm, job: Job, basis: str | None, settings: dict[str, Any]) -> Any:
+    from rblspi.features import basis_from_text
+
+    algorithm.require_settings(settings)
+    chosen = default_basis_for(job) if basis is None else basis_from_text(basis)
+    space = job.observation_space
+    return algorithm.load()(chosen, job.actions, observation_space=space, **settings)
+
+
+def default_basis_for(job: Job) -> Basis:
+    """The default basis, scaled to the data where the environment has no bounds."""
     from rblspi.features import default_basis
 
-    return default_basis(job.environment.observation_space, lambda: _first_observations(job))
+    return default_basis(job.observation_space, lambda: _first_observations(job))
 
 
 def _first_observations(job: Job) -> Any:
@@ -214,7 +197,7 @@ def _first_observations(job: Job) -> Any:
 
     from rblspi.features.bounds import input_size
 
-    size = input_size(job.environment.observation_space)
+    size = input_size(job.observation_space)
     chunks: list[Any] = []
     for chunk in job.data:
         chunks.append(np.reshape(chunk.observations, (chunk.size, -1)))
@@ -223,107 +206,66 @@ def _first_observations(job: Job) -> Any:
                 f"an observation of the data has {chunks[-1].shape[1]} numbers, of the environment "
                 f"{size}: correct --env or --columns"
             )
-        if sum(map(len, chunks)) >= _VISITS:
+        if sum(map(len, chunks)) >= _STATES:
             break
     if not chunks:
         raise ValueError("the data have no rows to choose a basis by: give one with --basis")
     return np.concatenate(chunks)
 
 
-def _estimator(algo: str, job: Job, basis: Basis, settings: dict[str, Any]) -> Any:
-    from rblspi import estimators
-
-    kind = getattr(estimators, algo.upper())
-    built = kind(basis, job.actions, observation_space=job.environment.observation_space)
-    own = {"basis", "actions", "observation_space", "initial_policy"}
-    known = [name for name in built.get_params() if name not in own]
-    for name in settings:
-        if name not in known:
-            raise ValueError(f"{algo} has no setting {name!r}: {words.nearest(name, known)}")
-    return built.set_params(**settings)
-
-
-def _policy(agent: Agent) -> Callable[[Any], Any]:
-    """What an agent does in a batch of observations, its actions counted from 0."""
-    start = int(agent.env.action_space.start)  # type: ignore[attr-defined]
-    return lambda observations: agent.predict(observations, deterministic=True)[0] - start
-
-
 # What is seen meanwhile ---------------------------------------------------------------------
 
 
-class Watched:
+class _Watched:
     """Data that tell how far a pass over them has come."""
 
-    def __init__(self, data: Any, tell: Callable[[int, str], None]) -> None:
-        self.data = data
-        self.tell = tell
-        self.passes = 0
+    def __init__(self, job: Job, tell: Tell) -> None:
+        self.data = job.data
+        self._tell = tell
+        self._passes, self._rows = 0, 0
 
     def __iter__(self) -> Iterator[Transitions]:
-        """Go through the chunks."""
-        self.passes += 1
+        """Iterate over the chunks."""
+        self._begin()
         yield from self._counted(self.data)
 
-    def map_parts(self, work: Callable[[Iterable[Transitions]], Any]) -> Iterator[Any]:
-        """Go through the parts; those on a cluster are counted when they are done."""
-        self.passes += 1
-        self.tell(0, f"pass {self.passes}")
-        if not hasattr(self.data, "map_parts"):
+    def map_partitions(self, work: Callable[[Iterable[Transitions]], Any]) -> Iterator[Any]:
+        """Work on the partitions; those on a cluster are counted when they are done."""
+        self._begin()
+        if not hasattr(self.data, "map_partitions"):
             yield work(self._counted(self.data))
         elif hasattr(self.data, "client"):
-            for i, result in enumerate(self.data.map_parts(work)):
-                self.tell(self.data.data[i].size, f"pass {self.passes}")
+            for i, result in enumerate(self.data.map_partitions(work)):
+                self._count(self.data.data[i].size)
                 yield result
         else:
-            yield from self.data.map_parts(lambda part: work(self._counted(part)))
+            yield from self.data.map_partitions(lambda part: work(self._counted(part)))
+
+    def _begin(self) -> None:
+        self._passes, self._rows = self._passes + 1, 0
+        self._count(0)
+
+    def _count(self, rows: int) -> None:
+        self._rows += rows
+        self._tell(self._rows, f"pass {self._passes}, {self._rows:,} transitions")
 
     def _counted(self, chunks: Iterable[Transitions]) -> Iterator[Transitions]:
         for chunk in chunks:
             yield chunk
-            self.tell(chunk.size, f"pass {self.passes}")
+            self._count(chunk.size)
 
 
-@contextmanager
-def bar_of_rows(total: int, quiet: bool) -> Iterator[Callable[[int, str], None]]:
-    """A bar over so many rows; a new word begins a new one."""
-    if quiet:
-        yield lambda rows, word: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(24),
-        TaskProgressColumn(),
-        TextColumn("{task.completed:,.0f} rows"),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=total)
-
-        def tell(rows: int, word: str) -> None:
-            if bar.tasks[task].description != word:
-                bar.reset(task, description=word, total=total)
-            bar.advance(task, rows)
-
-        yield tell
-
-
-def _teller() -> Callable[[Iteration], None]:
+def _say_iterations() -> Callable[[Iteration], None]:
     """A line on the terminal for every iteration."""
-    count = 0
+    numbers = count(1)
 
     def tell(iteration: Iteration) -> None:
-        nonlocal count
-        count += 1
         what = (
             f"{iteration.changed:,} next actions changed"
             if iteration.mixed == 1
-            else f"a mixture of {iteration.mixed} policies that ran in a circle"
+            else f"a mixture of {iteration.mixed} policies that went in a cycle"
         )
-        typer.echo(f"iteration {count}: {what}, weights by {iteration.change:.2g}", err=True)
+        say(f"iteration {next(numbers)}: {what}, weights by {iteration.change:.2g}")
 
     return tell
 
@@ -339,7 +281,7 @@ def _report(estimator: Any, job: Job, seconds: float) -> None:
     if hasattr(estimator, "n_iter_"):
         ending = "converged" if estimator.converged_ else "did not converge"
         if estimator.cycle_:
-            ending = f"ended in a circle of {estimator.cycle_} policies"
+            ending = f"ended in a cycle of {estimator.cycle_} policies"
         print(f"policy iteration {ending} after {estimator.n_iter_} iterations")
     bad = getattr(job.data, "bad", None)
     if bad is not None and bad.count:
@@ -347,7 +289,7 @@ def _report(estimator: Any, job: Job, seconds: float) -> None:
 
 
 def _report_value(estimator: Any, job: Job, policy: Any) -> None:
-    from rblspi.estimators import policy_value
+    from rblspi.offline import policy_value
 
     value = policy_value(
         job.data,
@@ -356,43 +298,24 @@ def _report_value(estimator: Any, job: Job, policy: Any) -> None:
         job.actions,
         discount=estimator.discount,
         ridge=estimator.ridge,
-        observation_space=job.environment.observation_space,
+        observation_space=job.observation_space,
     )
     print(f"value of the policy in its first states: {value}")
 
 
 def _report_coverage(estimator: Any, job: Job) -> None:
-    from rblspi.estimators import coverage
+    from rblspi.offline import coverage
 
-    visited = _visited(estimator, job) if job.simulated else _seen(job)
-    where = "visited by the policy" if job.simulated else "next in the data"
-    print(f"coverage, {where}: {coverage(estimator, visited)}")
-
-
-def _visited(estimator: Any, job: Job) -> Any:
-    """States that the policy comes to in the environment."""
-    from rblspi.datasets import collect
-
-    start = int(job.environment.action_space.start)  # type: ignore[attr-defined]
-    walk = collect(job.environment, _VISITS, lambda seen: int(estimator.act(seen)) + start, seed=0)
-    return next(walk).transitions.observations
+    where = "next in the data" if job.env is None else "visited by the policy"
+    print(f"coverage, {where}: {coverage(estimator, _states(estimator, job))}")
 
 
-def _seen(job: Job) -> Any:
-    """Next states of the data, the first of them."""
-    return next(iter(job.data)).next_observations[:_VISITS]
+def _states(estimator: Any, job: Job) -> Any:
+    """States that the policy visits in the environment; without one, next states of the data."""
+    if job.env is None:
+        return next(iter(job.data)).next_observations[:_STATES]
+    from rblspi.rollout import collect
+    from rblspi.rollout.evaluate import greedy_act
 
-
-def _as_agent(estimator: Any, job: Job, basis: Basis, algo: str) -> Agent:
-    from rblspi.agents import FittedPolicy
-
-    names = ("discount", "ridge", "prior_precision", "noise_precision", "pessimism")
-    settings = {name: getattr(estimator, name) for name in names if hasattr(estimator, name)}
-    return FittedPolicy.from_fit(
-        job.environment,
-        basis,
-        estimator.statistics_,
-        estimator.weights_,
-        algorithm=algo,
-        **settings,
-    )
+    act = greedy_act(estimator.policy(job.env))
+    return next(collect(job.env, _STATES, act, seed=0)).observations

@@ -8,9 +8,15 @@ from typing import Annotated, Any
 
 import typer
 
-from rblspi.cli import words
+from rblspi.registry import algorithms, nearest
 
 KINDS = ("environments", "bases", "algorithms")
+
+_WHERE = {
+    "online": "rblspi train ENV_ID --algo",
+    "policy": "rblspi fit DATA --algo",
+    "values": "rblspi fit DATA --policy SAVED --algo",
+}
 
 
 def list_(
@@ -21,7 +27,7 @@ def list_(
 ) -> None:
     """List environments, bases and algorithms, with their settings and defaults."""
     if what is not None and what not in KINDS:
-        raise ValueError(f"there is no list of {what!r}: {words.nearest(what, KINDS)}")
+        raise ValueError(f"there is no list of {what!r}: {nearest(what, KINDS)}")
     from rich.console import Console
 
     console = Console()
@@ -30,7 +36,9 @@ def list_(
     if what in (None, "bases"):
         _bases(console)
     if what in (None, "algorithms"):
-        _algorithms(console)
+        for algorithm in algorithms().values():
+            title = f"{_WHERE[algorithm.learns]} {algorithm.name}"
+            _table(console, title, algorithm.load().__doc__, algorithm.settings())
 
 
 def _environments(console: Any) -> None:
@@ -56,17 +64,10 @@ def _bases(console: Any) -> None:
         _table(console, f'--basis "{name}(...)"', basis.__doc__, fields)
 
 
-def _algorithms(console: Any) -> None:
-    from rblspi.agents import ALGORITHMS
-
-    for name, kind in ALGORITHMS.items():
-        _table(console, f"--algo {name}", kind.__doc__, words.defaults(kind))
-
-
 def _table(console: Any, title: str, doc: str | None, settings: Mapping[str, Any]) -> None:
     from rich.text import Text
 
-    console.rule(title, align="left")
+    console.rule(Text(title), align="left")
     console.print(Text((doc or "").strip().splitlines()[0]))
     for name, default in settings.items():
         shown = "chosen for you" if default is None else repr(default)

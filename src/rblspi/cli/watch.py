@@ -1,4 +1,4 @@
-"""``rblspi watch``: a film of a saved agent."""
+"""``rblspi watch``: a film of a saved agent or policy."""
 
 from __future__ import annotations
 
@@ -7,85 +7,89 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rblspi.cli import words
+from rblspi.cli import parsing
+from rblspi.cli.options import (
+    EnvironmentOption,
+    EnvironmentSettings,
+    Explore,
+    SavedArgument,
+    Seed,
+)
 
 if TYPE_CHECKING:
+    import gymnasium as gym
     import numpy as np
     from numpy.typing import NDArray
 
-    from rblspi.agents import Agent
+    from rblspi.rollout.steps import Act
 
 
 def watch(
-    agent: Annotated[Path, typer.Argument(help="agent.npz, or the folder it is in.")],
+    saved: SavedArgument,
     out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out", "-o", metavar="FILE", help=".gif or .mp4.", show_default="episode.gif"
-        ),
+        Path | None, typer.Option("--out", "-o", metavar="FILE", help="A .gif or an .mp4.")
     ] = None,
     episodes: Annotated[int, typer.Option(min=1)] = 1,
-    steps: Annotated[int, typer.Option(min=1, help="Steps of the whole film at the most.")] = 1000,
-    seed: Annotated[int, typer.Option(min=0, help="Of the environment.")] = 0,
+    steps: Annotated[int, typer.Option(min=1, help="Frames of the whole film at the most.")] = 1000,
+    seed: Seed = 0,
     fps: Annotated[
         int | None, typer.Option(min=1, max=100, show_default="the environment's own")
     ] = None,
-    explore: Annotated[
-        bool, typer.Option("--explore", help="Act as in training, not by the best estimate.")
-    ] = False,
-    env: Annotated[
-        str | None,
-        typer.Option(metavar="ENV_ID", help="Another environment; module:EnvId imports first."),
-    ] = None,
-    env_set: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME=VALUE", help="An argument of the environment; repeatable."),
-    ] = None,
+    explore: Explore = False,
+    env: EnvironmentOption = None,
+    env_set: EnvironmentSettings = None,
 ) -> None:
-    """Write a GIF or MP4 of what a saved agent does."""
-    path = words.agent_file(agent)
-    target = out or path.with_name("episode.gif")
+    """Write a GIF or MP4 of what a saved agent or policy does."""
+    target = out or parsing.saved_file(saved).with_name("episode.gif")
     if target.suffix not in (".gif", ".mp4"):
         raise ValueError(f"--out {target} must end in .gif or .mp4")
-    loaded = words.load_agent(path, env, words.assignments("--env-set", env_set or []))
-    stage = _stage(loaded)
-    frames = _film(loaded, stage, episodes, steps, seed, not explore)
-    rate = fps or int(stage.metadata.get("render_fps") or 30)
-    stage.close()
+    loaded = parsing.load(saved, env, parsing.assignments("--env-set", env_set))
+    policy = loaded.policy(explore)
+    own = loaded.env or getattr(loaded.actor, "env", None) or policy.make_environment()
+    with _rendered(own) as stage:
+        act = lambda o: policy.predict(o, deterministic=not explore)[0]  # noqa: E731
+        frames = _film(stage, act, episodes, steps, seed)
+        rate = fps or int(stage.metadata.get("render_fps") or 30)
     target.parent.mkdir(parents=True, exist_ok=True)
     (_write_gif if target.suffix == ".gif" else _write_mp4)(target, frames, rate)
     print(f"{target}: {len(frames)} frames")
 
 
-def _stage(agent: Agent) -> Any:
-    """The agent's environment, made anew so that it draws pictures."""
+def _rendered(env: gym.Env[Any, Any]) -> Any:
+    """The same environment, made so that it draws pictures; closed after use."""
+    from contextlib import closing
+
     import gymnasium as gym
 
-    if agent.env.spec is None:
+    if env.spec is None:
         raise ValueError("the environment has no id, so it cannot be made for watching: pass --env")
-    modes = agent.env.metadata.get("render_modes") or []
-    if "rgb_array" not in modes:
-        raise ValueError(f"{agent.env.spec.id} cannot draw pictures: it has no mode rgb_array")
+    if "rgb_array" not in (env.metadata.get("render_modes") or []):
+        raise ValueError(f"{env.spec.id} cannot draw pictures: it has no mode rgb_array")
     try:
-        return gym.make(agent.env.spec, render_mode="rgb_array")
+        return closing(gym.make(env.spec, render_mode="rgb_array"))
     except gym.error.DependencyNotInstalled as error:
-        raise ValueError(f"{agent.env.spec.id} cannot draw pictures: {error}") from error
+        raise ValueError(f"{env.spec.id} cannot draw pictures: {error}") from error
 
 
-def _film(
-    agent: Agent, stage: Any, episodes: int, steps: int, seed: int, deterministic: bool
-) -> list[NDArray[np.uint8]]:
+def _film(stage: Any, act: Act, episodes: int, steps: int, seed: int) -> list[NDArray[np.uint8]]:
+    """A frame before every episode, and one after every step."""
+    from rblspi.rollout.steps import rollout
+
     frames: list[NDArray[np.uint8]] = []
-    for episode in range(episodes):
-        observation, _ = stage.reset(seed=seed if episode == 0 else None)
-        frames.append(stage.render())
-        ended = False
-        while not ended and len(frames) < steps:
-            action, _ = agent.predict(observation, deterministic=deterministic)
-            observation, _, terminated, truncated, _ = stage.step(action)
+
+    def filmed(observation: Any) -> Any:
+        if begins:
             frames.append(stage.render())
-            ended = terminated or truncated
-    return frames
+        return act(observation)
+
+    begins = True
+    for step in rollout(stage, filmed, seed=seed):
+        frames.append(stage.render())
+        begins = step.ended
+        episodes -= step.ended
+        if not episodes or len(frames) >= steps:
+            return frames
+    raise AssertionError("a rollout has no end")
 
 
 def _write_gif(path: Path, frames: list[NDArray[np.uint8]], rate: int) -> None:

@@ -1,4 +1,4 @@
-"""Compiled dynamics, and the bridge that makes a Gymnasium environment of them."""
+"""Compiled dynamics, and the adapter that makes a Gymnasium environment of them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from rblspi.compiled import is_compiled
+from rblspi.core.compiled import is_compiled
+from rblspi.core.types import Array
 from rblspi.environments.rendering import Canvas, Window
 
 
@@ -33,7 +34,7 @@ class Dynamics(NamedTuple):
 
     reset: Callable[..., None]
     step: Callable[..., tuple[float, bool, bool]]
-    parameters: NDArray[np.float64]
+    parameters: Array
     state_size: int
 
 
@@ -99,7 +100,7 @@ class CompiledEnvironment(gym.Env[Any, Any]):
         self._show()
         return self.observation(self.state), reward, terminated, truncated, {}
 
-    def observation(self, state: NDArray[np.float64]) -> Any:
+    def observation(self, state: Array) -> Any:
         """What the outside sees of a state."""
         if isinstance(self.observation_space, gym.spaces.Discrete):
             return int(state[0])
@@ -135,3 +136,47 @@ class CompiledEnvironment(gym.Env[Any, Any]):
     def _show(self) -> None:
         if self.render_mode == "human":
             self.render()
+
+
+#: what compiled code replaces: a subclass with methods of its own has to run as Python
+_REPLACED = ("reset", "step", "observation")
+#: the wrappers of `gymnasium.make`, which the compiled loop makes needless
+_HARMLESS_WRAPPERS = (
+    gym.wrappers.TimeLimit,
+    gym.wrappers.OrderEnforcing,
+    gym.wrappers.PassiveEnvChecker,
+)
+
+
+def runs_compiled(env: gym.Env[Any, Any]) -> bool:
+    """Whether the compiled loop may run the dynamics in place of the environment.
+
+    It may if every wrapper is one of those that `gymnasium.make` adds, if nobody has overridden
+    a method that the loop replaces, and if nobody is watching.
+    """
+    while isinstance(env, gym.Wrapper):
+        if type(env) not in _HARMLESS_WRAPPERS or _overrides(env):
+            return False
+        env = env.env
+    return (
+        isinstance(env, CompiledEnvironment)
+        and env.render_mode is None
+        and not _overrides(env)
+        and all(getattr(type(env), n) is getattr(CompiledEnvironment, n) for n in _REPLACED)
+    )
+
+
+def _overrides(env: gym.Env[Any, Any]) -> bool:
+    """Whether a method was replaced on this very object."""
+    return not vars(env).keys().isdisjoint(_REPLACED)
+
+
+def step_limit(env: gym.Env[Any, Any]) -> int:
+    """The smallest time limit of the wrappers; -1 for none."""
+    limit = -1
+    while isinstance(env, gym.Wrapper):
+        if isinstance(env, gym.wrappers.TimeLimit):
+            own = int(env._max_episode_steps)
+            limit = own if limit < 0 else min(limit, own)
+        env = env.env
+    return limit

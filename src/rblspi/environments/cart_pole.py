@@ -26,15 +26,15 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
-from numpy.typing import NDArray
 
-from rblspi.compiled import jit
+from rblspi.core.compiled import jit
+from rblspi.core.types import Array
 from rblspi.environments.base import CompiledEnvironment, Dynamics
 from rblspi.environments.rendering import BLUE, GREY, INK, PALE, RED, Canvas, box, placed
 
 
 @jit
-def reset(parameters: NDArray[np.float64], state: NDArray[np.float64], rng: Any) -> None:
+def reset(parameters: Array, state: Array, rng: Any) -> None:
     """Start near the middle of the track, almost upright."""
     start = parameters[8]
     for i in range(4):
@@ -42,9 +42,7 @@ def reset(parameters: NDArray[np.float64], state: NDArray[np.float64], rng: Any)
 
 
 @jit
-def step(
-    parameters: NDArray[np.float64], state: NDArray[np.float64], action: int, rng: Any
-) -> tuple[float, bool, bool]:
+def step(parameters: Array, state: Array, action: int, rng: Any) -> tuple[float, bool, bool]:
     """Push for the length of one Euler step."""
     gravity, cart_mass, mass, length, push, dt, edge, fall_angle = parameters[:8]
     step_reward, failure_reward = parameters[9:]

@@ -21,9 +21,10 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from rblspi.compiled import jit
+from rblspi.core.compiled import jit
+from rblspi.core.types import Array
 from rblspi.environments.base import CompiledEnvironment, Dynamics
 from rblspi.environments.rendering import BLUE, GREY, INK, ORANGE, Canvas, box, placed
 
@@ -31,15 +32,13 @@ LEFT, RIGHT = 0, 1
 
 
 @jit
-def reset(parameters: NDArray[np.float64], state: NDArray[np.float64], rng: Any) -> None:
+def reset(parameters: Array, state: Array, rng: Any) -> None:
     """Start in any state."""
     state[0] = rng.integers(0, len(parameters) - 1)
 
 
 @jit
-def step(
-    parameters: NDArray[np.float64], state: NDArray[np.float64], action: int, rng: Any
-) -> tuple[float, bool, bool]:
+def step(parameters: Array, state: Array, action: int, rng: Any) -> tuple[float, bool, bool]:
     """Move, or fail and move the other way; the reward is that of the state left."""
     failure, rewards = parameters[0], parameters[1:]
     here = int(state[0])
@@ -68,7 +67,7 @@ class ChainWalk(CompiledEnvironment):
         self,
         states: int = 20,
         failure: float = 0.1,
-        rewards: Sequence[float] | NDArray[np.float64] | None = None,
+        rewards: Sequence[float] | Array | None = None,
         render_mode: str | None = None,
     ) -> None:
         if states < 2:
@@ -88,11 +87,11 @@ class ChainWalk(CompiledEnvironment):
         )
 
     @property
-    def rewards(self) -> NDArray[np.float64]:
+    def rewards(self) -> Array:
         """Reward for being in each state, shape (states,)."""
         return self.dynamics.parameters[1:].copy()
 
-    def transition_probabilities(self) -> NDArray[np.float64]:
+    def transition_probabilities(self) -> Array:
         """P(s' | s, a), shape (actions, states, states), the last axis being s'."""
         failure, states = self.dynamics.parameters[0], len(self.rewards)
         here = np.arange(states)
@@ -106,7 +105,7 @@ class ChainWalk(CompiledEnvironment):
             ]
         )
 
-    def exact_action_values(self, policy: ArrayLike, discount: float) -> NDArray[np.float64]:
+    def exact_action_values(self, policy: ArrayLike, discount: float) -> Array:
         """Q of a deterministic policy, without approximation.
 
         Parameters
@@ -131,7 +130,7 @@ class ChainWalk(CompiledEnvironment):
         transitions = self.transition_probabilities()
         followed = transitions[actions.astype(int), states]
         values = np.linalg.solve(np.eye(len(rewards)) - discount * followed, rewards)
-        action_values: NDArray[np.float64] = rewards[:, None] + discount * (transitions @ values).T
+        action_values: Array = rewards[:, None] + discount * (transitions @ values).T
         return action_values
 
     def draw(self, canvas: Canvas) -> None:

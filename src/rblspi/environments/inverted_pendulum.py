@@ -27,15 +27,15 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
-from numpy.typing import NDArray
 
-from rblspi.compiled import jit
+from rblspi.core.compiled import jit
+from rblspi.core.types import Array
 from rblspi.environments.base import CompiledEnvironment, Dynamics
 from rblspi.environments.rendering import BLUE, GREY, INK, ORANGE, PALE, Canvas, box, placed
 
 
 @jit
-def reset(parameters: NDArray[np.float64], state: NDArray[np.float64], rng: Any) -> None:
+def reset(parameters: Array, state: Array, rng: Any) -> None:
     """Start near the upright position."""
     start = parameters[8]
     state[0] = rng.uniform(-start, start)
@@ -43,9 +43,7 @@ def reset(parameters: NDArray[np.float64], state: NDArray[np.float64], rng: Any)
 
 
 @jit
-def acceleration(
-    parameters: NDArray[np.float64], angle: float, velocity: float, force: float
-) -> float:
+def acceleration(parameters: Array, angle: float, velocity: float, force: float) -> float:
     """Compute theta'' of the module's equation."""
     gravity, mass, cart_mass, length = parameters[0], parameters[1], parameters[2], parameters[3]
     share = 1.0 / (mass + cart_mass)
@@ -56,9 +54,7 @@ def acceleration(
 
 
 @jit
-def step(
-    parameters: NDArray[np.float64], state: NDArray[np.float64], action: int, rng: Any
-) -> tuple[float, bool, bool]:
+def step(parameters: Array, state: Array, action: int, rng: Any) -> tuple[float, bool, bool]:
     """Push for the length of one Runge-Kutta step."""
     _, _, _, _, push, noise, dt, fall_angle, _, step_reward, fall_reward = parameters
     force = push * (action - 1) + rng.uniform(-noise, noise)

@@ -20,24 +20,22 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
-from numpy.typing import NDArray
 
-from rblspi.compiled import jit
+from rblspi.core.compiled import jit
+from rblspi.core.types import Array
 from rblspi.environments.base import CompiledEnvironment, Dynamics
 from rblspi.environments.rendering import BLUE, GREEN, GREY, INK, PALE, RED, Canvas, placed
 
 
 @jit
-def reset(parameters: NDArray[np.float64], state: NDArray[np.float64], rng: Any) -> None:
+def reset(parameters: Array, state: Array, rng: Any) -> None:
     """Start at rest, somewhere in the valley."""
     state[0] = rng.uniform(parameters[5], parameters[6])
     state[1] = 0.0
 
 
 @jit
-def step(
-    parameters: NDArray[np.float64], state: NDArray[np.float64], action: int, rng: Any
-) -> tuple[float, bool, bool]:
+def step(parameters: Array, state: Array, action: int, rng: Any) -> tuple[float, bool, bool]:
     """Accelerate, move, and stop at the wall."""
     force, gravity, max_speed, wall, goal, _, _, step_reward, goal_reward = parameters
     velocity = state[1] + force * (action - 1) - gravity * math.cos(3.0 * state[0])
@@ -125,6 +123,6 @@ class MountainCar(CompiledEnvironment):
             canvas.circle((wheel_x, wheel_y), 0.012, fill=PALE)
 
 
-def _height(position: float | NDArray[np.float64]) -> NDArray[np.float64]:
+def _height(position: float | Array) -> Array:
     """Give the hill a slope of cos(3 p), as gravity in the dynamics has it."""
     return np.sin(3.0 * np.asarray(position)) / 3.0

@@ -23,9 +23,9 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
-from numpy.typing import NDArray
 
-from rblspi.compiled import jit
+from rblspi.core.compiled import jit
+from rblspi.core.types import Array
 from rblspi.environments.base import CompiledEnvironment, Dynamics
 from rblspi.environments.rendering import GREEN, GREY, INK, RED, Canvas
 
@@ -34,7 +34,7 @@ _FIRST_PUDDLE = 7
 
 
 @jit
-def depth(parameters: NDArray[np.float64], x: float, y: float) -> float:
+def depth(parameters: Array, x: float, y: float) -> float:
     """Measure how deep in the puddles a point lies: at most the radius, and 0 outside."""
     deepest = 0.0
     for i in range(_FIRST_PUDDLE, len(parameters), 4):
@@ -51,7 +51,7 @@ def depth(parameters: NDArray[np.float64], x: float, y: float) -> float:
 
 
 @jit
-def reset(parameters: NDArray[np.float64], state: NDArray[np.float64], rng: Any) -> None:
+def reset(parameters: Array, state: Array, rng: Any) -> None:
     """Start outside the puddles and the goal."""
     goal = parameters[2]
     while True:
@@ -62,9 +62,7 @@ def reset(parameters: NDArray[np.float64], state: NDArray[np.float64], rng: Any)
 
 
 @jit
-def step(
-    parameters: NDArray[np.float64], state: NDArray[np.float64], action: int, rng: Any
-) -> tuple[float, bool, bool]:
+def step(parameters: Array, state: Array, action: int, rng: Any) -> tuple[float, bool, bool]:
     """Move, add noise, and pay for the depth arrived at."""
     move, noise, goal, _, penalty, step_reward, goal_reward = parameters[:_FIRST_PUDDLE]
     x = state[0] + rng.normal(0.0, noise)
@@ -161,7 +159,7 @@ class PuddleWorld(CompiledEnvironment):
         canvas.circle((x, y), 0.02, fill=RED)
 
 
-def _capsule(segment: NDArray[np.float64], radius: float) -> NDArray[np.float64]:
+def _capsule(segment: Array, radius: float) -> Array:
     """Outline everything within a distance of a segment."""
     start, end = segment[:2], segment[2:]
     direction = math.atan2(end[1] - start[1], end[0] - start[0])

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rblspi.core.types import Array
+
 Colour = str | tuple[int, int, int] | tuple[int, int, int, int]
 
 PAPER = "#fbfbf9"
@@ -28,22 +30,15 @@ GREEN = "#5b8f62"
 _SUPERSAMPLING = 3
 
 
-def placed(points: ArrayLike, at: tuple[float, float], angle: float = 0.0) -> NDArray[np.float64]:
-    """Turn a shape by ``angle`` (radians, counterclockwise) about its origin; move it to ``at``.
-
-    Parameters
-    ----------
-    points : array-like, shape (n, 2)
-    at : (float, float)
-    angle : float
-    """
+def placed(points: ArrayLike, at: tuple[float, float], angle: float = 0.0) -> Array:
+    """Turn points, shape (n, 2), by an angle in radians about the origin, then move them."""
     cosine, sine = math.cos(angle), math.sin(angle)
     turn = np.array([[cosine, sine], [-sine, cosine]])
-    turned: NDArray[np.float64] = np.asarray(points, dtype=np.float64) @ turn
+    turned: Array = np.asarray(points, dtype=np.float64) @ turn
     return turned + at
 
 
-def box(width: float, height: float) -> NDArray[np.float64]:
+def box(width: float, height: float) -> Array:
     """Return the corners of a rectangle whose base is centred at the origin."""
     x = width / 2
     return np.array([[-x, 0.0], [x, 0.0], [x, height], [-x, height]])
@@ -54,19 +49,8 @@ class Canvas:
 
     Everything is drawn larger than asked and reduced at the end, which smooths the edges.
     Positions, radii and shapes are in the coordinates of the `view`, whose y axis points up;
-    the widths of lines and the sizes of letters are in pixels.
-
-    Parameters
-    ----------
-    width, height : int
-        Size of the picture in pixels.
-    background : colour
-        A name that Pillow knows, ``"#rrggbb"``, or a tuple; a fourth entry is the opacity.
-
-    Attributes
-    ----------
-    left, right, bottom, top : float
-        What is visible, in the coordinates of the view.
+    the size of the picture, the widths of lines and the sizes of letters are in pixels. ``left``,
+    ``right``, ``bottom`` and ``top`` bound what is visible.
     """
 
     def __init__(self, width: int = 600, height: int = 400, background: Colour = PAPER) -> None:
@@ -157,12 +141,12 @@ class Canvas:
         """Return what was drawn so far, shape (height, width, 3)."""
         return np.array(self._image.reduce(_SUPERSAMPLING), dtype=np.uint8)
 
-    def _pixels(self, points: ArrayLike) -> NDArray[np.float64]:
+    def _pixels(self, points: ArrayLike) -> Array:
         x, y = np.asarray(points, dtype=np.float64).T
         scale = self._scale * _SUPERSAMPLING
         return np.column_stack([(x - self.left) * scale, (self.top - y) * scale])
 
-    def _stroke(self, corners: NDArray[np.float64], colour: Colour, width: float) -> None:
+    def _stroke(self, corners: Array, colour: Colour, width: float) -> None:
         thickness = max(round(width * _SUPERSAMPLING), 1)
         self._pen.line(_flat(corners), fill=colour, width=thickness, joint="curve")
         # Opaque lines only: discs on the ends of a translucent one would show.
@@ -172,7 +156,7 @@ class Canvas:
 
     def _disc(
         self,
-        middle: NDArray[np.float64],
+        middle: Array,
         radius: float,
         fill: Colour | None,
         outline: Colour | None,
@@ -182,26 +166,15 @@ class Canvas:
         self._pen.ellipse(bounds, fill, outline, max(round(width * _SUPERSAMPLING), 1))
 
 
-def _flat(corners: NDArray[np.float64]) -> list[float]:
+def _flat(corners: Array) -> list[float]:
     flat: list[float] = corners.ravel().tolist()
     return flat
 
 
 class Window:
-    """A window that shows pictures at a steady rate.
+    """A window that shows pictures at a steady rate, by pygame.
 
-    Whoever closes the window wants it gone: pictures shown after that are dropped, and the
-    environment goes on without it.
-
-    Parameters
-    ----------
-    title : str
-    frames_per_second : float
-
-    Raises
-    ------
-    ImportError
-        If pygame is not installed.
+    Pictures shown after the user has closed it are dropped, and the environment goes on.
     """
 
     def __init__(self, title: str, frames_per_second: float = 30) -> None:

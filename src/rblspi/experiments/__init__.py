@@ -1,6 +1,7 @@
-"""What to run, run it, keep it, sum it up: the paper's figures and claims are data.
+"""The engine of experiments: what to run, running it, storing it, summing it up.
 
-A reader follows the modules in this order: `definitions` (what a curve and a figure are), `paper`
-and `toml` (which ones there are), `tasks` (one run), `runner` (many), `store` (kept), `summary`
-(numbers over runs), `results` (a figure's numbers), `claims` (what the paper says of them).
+Read the modules in this order: `definitions` (curves and figures as data), `config` (figures from
+a TOML file), `tasks` (one run), `runner` (many runs), `results_store` (the file they are kept in),
+`results` (the runs of a figure), `summary` (statistics over runs), `judging` (verdicts on claims)
+and `export` (tables). `code_version` says whether stored runs still belong to the present code.
 """

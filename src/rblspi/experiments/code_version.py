@@ -1,7 +1,8 @@
 """Which code a result comes from: a digest of the sources that its numbers depend on.
 
-Comments, docstrings and layout do not count, nor does code that only shows or stores: results
-stay valid when the command line or a picture changes, and not when an algorithm does.
+The sources are found by following import statements from the algorithm, the environment, the basis
+and `tasks`. Comments, docstrings and layout do not count, nor do modules that only show or store:
+results stay valid when the command line or a figure changes, but not when an algorithm does.
 """
 
 from __future__ import annotations
@@ -11,78 +12,152 @@ import hashlib
 import inspect
 from collections.abc import Iterator
 from functools import cache
+from importlib.util import find_spec, resolve_name
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from rblspi.experiments.definitions import ONLINE, Curve
+from rblspi.experiments.definitions import Curve
+from rblspi.registry import algorithm
 
-_ROOT = Path(__file__).parents[1]
-
-#: what every online run goes through
-_LOOP = (
-    "agents/base.py",
-    "agents/schedule.py",
-    "compiled.py",
-    "interaction.py",
-    "linear_algebra.py",
-    "policies.py",
-    "recent.py",
-    "features/base.py",
-    "features/bounds.py",
+#: Modules whose changes leave every number as it is: they describe, show or store something, or
+#: find a class by its name (the class itself counts). When in doubt, leave a module off this list:
+#: counting one too many only costs a repeated run.
+LEFT_OUT = frozenset(
+    f"rblspi.{name}"
+    for name in (
+        *("core.archive", "core.files", "core.progress", "environments.rendering"),
+        *("experiments.code_version", "experiments.definitions", "features.conversion"),
+        *("features.default", "online.agent_file", "online.callbacks", "policies.policy_file"),
+        "registry",
+    )
 )
-#: and every fit to logged samples, which takes a moment: no need to be choosy
-_FIT = (
-    "estimators/*.py",
-    "experiments/tasks.py",
-    "belief.py",
-    "linear_algebra.py",
-    "posterior.py",
-    "recent.py",
-    "statistics.py",
-    "features/base.py",
-    "features/bounds.py",
-)
-_ALGORITHM = {
-    "rblspi": ("agents/rblspi.py", "agents/surprise.py", "belief.py", "statistics.py"),
-    "online-lspi": ("agents/online_lspi.py",),
-    "lspi": (),
-    "blspi": (),
-}
 
 
 def code_version(curve: Curve) -> str:
-    """Digest of the sources behind the numbers of a curve: algorithm, environment, basis."""
+    """Digest of the sources behind the numbers of a curve."""
     return _version(curve.algorithm, curve.environment, str(curve.basis.get("basis")))
 
 
-@cache
-def _version(algorithm: str, environment: str, basis: str) -> str:
-    from rblspi.environments.find import make
-    from rblspi.features.conversion import BASES
+def sources(curve: Curve) -> dict[str, Path]:
+    """The modules behind the numbers of a curve, and their files."""
+    return _sources(curve.algorithm, curve.environment, str(curve.basis.get("basis")))
 
-    common = _LOOP if algorithm in ONLINE else _FIT
-    sources = [source for name in (*common, *_ALGORITHM[algorithm]) for source in _found(name)]
-    env = make(environment)
-    sources += [_file(env.unwrapped), _file(BASES[basis])]
-    spec = env.spec
+
+@cache
+def _version(name: str, environment: str, basis: str) -> str:
+    from rblspi.environments.lookup import make
+
+    spec = make(environment).spec
     arguments = [spec.max_episode_steps, sorted(spec.kwargs.items())] if spec else []
     digest = hashlib.sha256(repr(arguments).encode())
-    for source in sources:
-        digest.update(fingerprint(source.read_text(encoding="utf-8")).encode())
+    for module, path in sorted(_sources(name, environment, basis).items()):
+        digest.update(f"{module} {_read(module, path).fingerprint}\n".encode())
     return digest.hexdigest()[:16]
 
 
-def _found(name: str) -> list[Path]:
-    sources = sorted(_ROOT.glob(name))
-    if not sources:
-        raise FileNotFoundError(
-            f"there is no {name} in {_ROOT}: the list in {__file__} is out of date"
-        )
-    return sources
+@cache
+def _sources(name: str, environment: str, basis: str) -> dict[str, Path]:
+    """Follow imports within this package and those of the algorithm and the environment."""
+    from rblspi.environments.lookup import make
+    from rblspi.features import BASES
+
+    classes = (algorithm(name).load(), type(make(environment).unwrapped), BASES[basis])
+    waiting = {kind.__module__: Path(inspect.getfile(kind)) for kind in classes}
+    waiting["rblspi.experiments.tasks"] = Path(__file__).with_name("tasks.py")
+    packages = {module.partition(".")[0] for module in waiting}
+    found: dict[str, Path] = {}
+    while waiting:
+        module, path = waiting.popitem()
+        found[module] = path
+        for imported in _read(module, path).imports:
+            if imported.module.partition(".")[0] in packages:
+                origin = _origin(imported)
+                source = None if origin in LEFT_OUT or origin in found else _path(origin)
+                if source is not None:
+                    waiting[origin] = source
+    return found
 
 
-def _file(thing: Any) -> Path:
-    return Path(inspect.getfile(thing if isinstance(thing, type) else type(thing)))
+# Reading import statements --------------------------------------------------------------------
+
+
+class Import(NamedTuple):
+    """One name of an import statement: ``from module import name as known_as``."""
+
+    module: str
+    name: str = ""  # empty for ``import module``
+    known_as: str = ""
+
+
+class Module(NamedTuple):
+    """What the source of a module says."""
+
+    fingerprint: str
+    imports: tuple[Import, ...]
+    is_package: bool
+
+
+@cache
+def _read(module: str, path: Path) -> Module:
+    source = path.read_text(encoding="utf-8")
+    is_package = path.name == "__init__.py"
+    package = module if is_package else module.rpartition(".")[0]
+    # Behind TYPE_CHECKING, a package names what it imports on demand.
+    imports = _imports(ast.parse(source), package, type_checking=is_package)
+    return Module(fingerprint(source), tuple(imports), is_package)
+
+
+def _imports(tree: ast.AST, package: str, type_checking: bool) -> Iterator[Import]:
+    """All imports of a module, also those inside functions."""
+    waiting = [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Import):
+            yield from (Import(alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            module = resolve_name("." * node.level + (node.module or ""), package)
+            yield from (Import(module, a.name, a.asname or a.name) for a in node.names)
+        elif isinstance(node, ast.If) and not type_checking and _is_type_checking(node.test):
+            waiting.extend(node.orelse)
+        else:
+            waiting.extend(ast.iter_child_nodes(node))
+
+
+def _is_type_checking(test: ast.expr) -> bool:
+    return "TYPE_CHECKING" in (getattr(test, "id", ""), getattr(test, "attr", ""))
+
+
+def _origin(imported: Import) -> str:
+    """The module that an import leads to, also through a package that imports the name itself."""
+    module, name, _ = imported
+    if name and _path(f"{module}.{name}") is not None:
+        return f"{module}.{name}"
+    path = _path(module)
+    if name and path is not None and _read(module, path).is_package:
+        for inner in _read(module, path).imports:
+            if inner.known_as == name and inner.module != module:
+                return _origin(inner)
+    return module
+
+
+@cache
+def _path(module: str) -> Path | None:
+    """The source file of a module, which is not imported; None if there is none."""
+    top, *inner = module.split(".")
+    try:
+        spec = find_spec(top)
+    except ValueError:  # __main__ and other modules that no file was imported for
+        return None
+    if spec is None:
+        return None
+    stems = [Path(folder, *inner) for folder in spec.submodule_search_locations or ()]
+    files = [file for stem in stems for file in (stem.with_suffix(".py"), stem / "__init__.py")]
+    if not inner:
+        files = [Path(spec.origin or "")]
+    return next((file for file in files if file.suffix == ".py" and file.is_file()), None)
+
+
+# What a module does -------------------------------------------------------------------------
 
 
 def fingerprint(source: str) -> str:

@@ -1,4 +1,4 @@
-"""What a curve, a panel and a figure are: plain data, written down before anything runs."""
+"""Curves, panels and figures: plain data that say what to run and how to show it."""
 
 from __future__ import annotations
 
@@ -10,19 +10,15 @@ from typing import Any, Literal, Self
 
 Measure = Literal["length", "return"]
 
-#: algorithms that learn online, by episodes, and those that learn from logged samples
-ONLINE = ("rblspi", "online-lspi")
-OFFLINE = ("lspi", "blspi")
-
 
 @dataclass(frozen=True)
 class Curve:
-    """One setting of one algorithm, to be run with many seeds.
+    """An algorithm with its settings, to be run with many seeds.
 
     Attributes
     ----------
     algorithm : str
-        One of `ONLINE` or `OFFLINE`.
+        Its name in `rblspi.registry`.
     environment : str
         A Gymnasium id.
     basis : mapping
@@ -30,11 +26,11 @@ class Curve:
     settings : mapping
         Arguments of the algorithm, apart from the seed.
     episodes : int
-        Of every run; 0 for an algorithm that learns from logged samples.
+        Episodes of each run; 0 for an algorithm that learns from logged samples.
     samples : int
-        Logged for every run; 0 for an algorithm that learns online.
+        Samples logged for each run; 0 for an algorithm that learns online.
     label : str
-        In the legend.
+        The text in the legend.
     """
 
     algorithm: str
@@ -59,12 +55,12 @@ class Curve:
 
     @property
     def digest(self) -> str:
-        """Under which the runs of this curve are kept: equal settings, equal digest."""
+        """Key under which the runs are stored: equal settings have equal digests."""
         return hashlib.sha256(canonical(self.plain).encode()).hexdigest()[:32]
 
     @property
     def name(self) -> str:
-        """Settings in a line that a person can read."""
+        """The algorithm and its settings in one readable line."""
         settings = ", ".join(f"{key}={value}" for key, value in self.settings.items())
         return f"{self.algorithm} on {self.environment} ({settings})"
 
@@ -79,7 +75,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Group:
-    """Panels that stand together under one title, as (a) and (b) in the paper."""
+    """Panels under a common title, such as (a) and (b) in the paper."""
 
     title: str
     panels: tuple[Panel, ...]
@@ -88,26 +84,28 @@ class Group:
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure: what is drawn, and how episodes are counted.
+    """What a figure shows, and how.
 
     Attributes
     ----------
     id : str
-        What the user types.
+        The name on the command line and of the files.
     title : str
     groups : tuple of Group
     measure : {"length", "return"}
-        Of an episode: steps or undiscounted return.
+        What is plotted of each episode: its number of steps or its undiscounted return.
     limits : pair of float, optional
-        Of the vertical axis.
+        Limits of the vertical axis.
     ticks : tuple of float
-        If given, the vertical axis is logarithmic, with these ticks.
+        If given, the vertical axis is logarithmic and has these ticks.
     block : int
-        Episodes that make one point.
+        Number of consecutive episodes that are averaged into one point.
     full_episodes : int
-        Episodes of the paper's own runs: shorter ones decide no claim.
-    kind : {"curves", "chain"}
-        How it is drawn.
+        Episodes that a run needs before it can decide a claim.
+    kind : str
+        Which function draws it: ``"curves"`` is a figure of learning curves.
+    caption : str
+        The text below it on the page; figures of learning curves need none.
     """
 
     id: str
@@ -118,21 +116,22 @@ class Figure:
     ticks: tuple[float, ...] = ()
     block: int = 100
     full_episodes: int = 0
-    kind: Literal["curves", "chain"] = "curves"
+    kind: str = "curves"
+    caption: str = ""
 
     @property
     def panels(self) -> Iterator[Panel]:
-        """All panels, in order."""
+        """Iterate over all panels, in order."""
         for group in self.groups:
             yield from group.panels
 
     @property
     def curves(self) -> list[Curve]:
-        """All curves, each setting once, in order."""
+        """All curves in order, without repetitions."""
         return unique(curve for panel in self.panels for curve in panel.curves)
 
     def shortened(self, episodes: int, block: int) -> Self:
-        """The same figure from fewer episodes, with points of fewer."""
+        """The same figure with fewer episodes per run and per point."""
         if not episodes:
             return self
         groups = tuple(
@@ -153,7 +152,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Run:
-    """One curve with one seed: what a worker is given."""
+    """A curve and a seed: the unit of work that a worker executes."""
 
     curve: Curve
     seed: int
@@ -161,22 +160,22 @@ class Run:
 
 
 def unique(curves: Iterable[Curve]) -> list[Curve]:
-    """Each setting once; the first label stays."""
+    """Drop curves with equal settings, keeping the first of each."""
     return list({curve.digest: curve for curve in reversed(list(curves))}.values())[::-1]
 
 
 def in_order(curves: Sequence[Curve], runs: int, seconds: Mapping[str, float]) -> list[Run]:
-    """All runs in an order that makes an unfinished sweep useful.
+    """List all runs in an order that makes an unfinished sweep useful.
 
-    Ten seeds of every curve come before the next ten, and the shorter ones first.
+    Ten seeds of every curve come before the next ten, and fast curves before slow ones.
 
     Parameters
     ----------
     curves : sequence of Curve
     runs : int
-        Seeds 0, 1, ..., runs - 1, the same for every curve.
+        Runs of each curve, with the seeds 0, 1, ..., runs - 1.
     seconds : mapping
-        Expected time of a run, by the curve's digest; 0 where nothing is known.
+        Expected time of a run by the curve's digest; a curve that is missing counts as 0.
     """
     cost = {curve.digest: seconds.get(curve.digest, 0.0) for curve in curves}
     order = [Run(curve, seed) for curve in curves for seed in range(runs)]
@@ -184,5 +183,5 @@ def in_order(curves: Sequence[Curve], runs: int, seconds: Mapping[str, float]) -
 
 
 def canonical(value: Any) -> str:
-    """JSON with one spelling for equal values."""
+    """JSON text that is equal for equal values."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)

@@ -1,7 +1,6 @@
-"""Results as tables for other programs: CSV, or Parquet where pyarrow is installed.
+"""Results as tables for other programs: CSV, or Parquet if pyarrow is installed.
 
-Tables are written curve by curve, so that they need not fit into memory, and appear under their
-name only once they are whole.
+A table is written curve by curve, so that it need not fit into memory.
 """
 
 from __future__ import annotations
@@ -9,7 +8,6 @@ from __future__ import annotations
 import csv
 import gzip
 import io
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -18,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from rblspi.core.files import replacing
 from rblspi.experiments.definitions import canonical, unique
 from rblspi.experiments.results import CurveResult, FigureResult
 from rblspi.experiments.summary import block_means
@@ -36,11 +35,11 @@ Write = Callable[[dict[str, Sequence[Any]]], None]
 
 
 class ExportError(ValueError):
-    """A table that cannot be written as asked."""
+    """A table that cannot be written under this name."""
 
 
 def require_writable(path: Path) -> None:
-    """Refuse what cannot become a table, before there are hours of results to put into it.
+    """Check, before hours of runs, that a table can be written under this name.
 
     Raises
     ------
@@ -48,21 +47,21 @@ def require_writable(path: Path) -> None:
     """
     name = path.name.lower()
     if not name.endswith((".csv", ".csv.gz", ".parquet")):
-        raise ExportError(f"{path}: the name must end in .csv, .csv.gz or .parquet")
+        raise ExportError(f"cannot write {path}: the name must end in .csv, .csv.gz or .parquet")
     if name.endswith(".parquet") and find_spec("pyarrow") is None:
-        raise ExportError("Parquet needs pyarrow: pip install 'rblspi[data]'")
+        raise ExportError(f"cannot write {path} without pyarrow: pip install 'rblspi[data]'")
 
 
 def export(figures: Iterable[FigureResult], path: Path, *, blocks: bool = False) -> int:
-    """Write all online runs of some figures; returns the number of rows.
+    """Write all online runs of some figures and return the number of rows.
 
     Parameters
     ----------
     figures : iterable of FigureResult
     path : Path
-        Ends in .csv, .csv.gz or .parquet.
+        A name that ends in .csv, .csv.gz or .parquet.
     blocks : bool
-        A row for every block of the figure, with its means, rather than for every episode.
+        Write a row for the mean of each block of the figure instead of for each episode.
     """
     require_writable(path)
     results = list(figures)
@@ -101,23 +100,19 @@ def _table(result: CurveResult, block: int) -> dict[str, Sequence[Any]]:
 @contextmanager
 def _writer(path: Path) -> Iterator[Write]:
     name = path.name.lower()
-    temporary = path.with_name(f".{path.name}.part")
     path.parent.mkdir(parents=True, exist_ok=True)
-    if name.endswith(".parquet"):
-        opened = _parquet(temporary)
-    else:
-        opened = _csv(temporary, compressed=name.endswith(".gz"))
-    try:
+    with replacing(path) as temporary:
+        if name.endswith(".parquet"):
+            opened = _parquet(temporary)
+        else:
+            opened = _csv(temporary, compressed=name.endswith(".gz"))
         with opened as write:
             yield write
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 @contextmanager
 def _csv(path: Path, compressed: bool) -> Iterator[Write]:
-    # Equal tables give equal files: no time stamp.
+    # Without name and time stamp, equal tables give equal files.
     with path.open("wb") as raw:
         packed = gzip.GzipFile("", "wb", fileobj=raw, mtime=0) if compressed else raw
         with io.TextIOWrapper(packed, encoding="utf-8", newline="") as file:
@@ -132,7 +127,7 @@ def _csv(path: Path, compressed: bool) -> Iterator[Write]:
 
 
 def _short(column: Sequence[Any]) -> Sequence[Any]:
-    """Numbers with as many digits as say anything of a mean; whole ones without a point."""
+    """Numbers as text with eight significant digits, which is plenty for a mean."""
     return [f"{value:.8g}" if isinstance(value, float) else value for value in column]
 
 

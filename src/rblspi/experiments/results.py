@@ -1,4 +1,4 @@
-"""What the store knows of a figure: the numbers of every curve, and where they come from."""
+"""The runs of a figure, read from the results store."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rblspi.core.types import Array
 from rblspi.experiments.code_version import code_version
 from rblspi.experiments.definitions import Curve, Figure
-from rblspi.experiments.store import Record, Store, StoreError
+from rblspi.experiments.results_store import ADVICE, Record, Store, StoreError
 from rblspi.experiments.summary import Summary, summarise
 
 
@@ -24,49 +25,49 @@ class CurveResult:
     ----------
     curve : Curve
     records : tuple of Record
-        In the order of seeds.
+        One for each run, in the order of seeds.
     arrays : dict of ndarray
-        Of online runs: ``length`` and ``return``, shape (R, E).
+        ``length`` and ``return`` of online runs, each of shape (R, E).
     tables : tuple of ndarray
-        Of offline runs: action values, each of shape (iterations, states, actions).
+        Action values of offline runs, each of shape (iterations, states, actions).
     present_code : bool
-        Whether the code as it now is made them.
+        Whether the installed version of the code made all the runs.
     """
 
     curve: Curve
     records: tuple[Record, ...]
     arrays: dict[str, NDArray[Any]]
-    tables: tuple[NDArray[np.float64], ...]
+    tables: tuple[Array, ...]
     present_code: bool
 
     @property
     def runs(self) -> int:
-        """How many runs there are."""
+        """Number of runs."""
         return len(self.records)
 
     @property
     def seeds(self) -> tuple[int, ...]:
-        """Their seeds, in order."""
+        """Seeds of the runs, in order."""
         return tuple(record.seed for record in self.records)
 
     @property
-    def tables_by_seed(self) -> dict[int, NDArray[np.float64]]:
-        """The tables of offline runs, by the seed of the samples."""
+    def tables_by_seed(self) -> dict[int, Array]:
+        """Tables of offline runs by the seed of their samples."""
         return dict(zip(self.seeds, self.tables, strict=True))
 
     @property
     def seconds(self) -> float:
-        """Time spent on all runs together."""
+        """Processor time of all runs together."""
         return sum(record.seconds for record in self.records)
 
     @property
     def steps(self) -> int:
-        """Transitions of all runs together."""
+        """Number of transitions in all runs together."""
         return sum(record.steps for record in self.records)
 
 
 class FigureResult:
-    """A figure with the runs that there are of its curves."""
+    """A figure with the runs of its curves."""
 
     def __init__(self, figure: Figure, curves: Sequence[CurveResult]) -> None:
         self.figure = figure
@@ -77,7 +78,7 @@ class FigureResult:
 
     @cached_property
     def summaries(self) -> dict[str, Summary]:
-        """Learning curves by digest, of those curves that have runs."""
+        """Learning curves by digest, for online curves that have runs."""
         return {
             digest: summarise(result.arrays[self.figure.measure], self.figure.block)
             for digest, result in self.curves.items()
@@ -88,10 +89,17 @@ class FigureResult:
 def read(
     store: Store, figure: Figure, most: int | None = None, any_code: bool = False
 ) -> FigureResult:
-    """All runs of a figure, or those with the first seeds.
+    """Read the runs of a figure.
 
-    Runs of different versions of the code are not mixed in one curve unless ``any_code`` says
-    so: those of the present code count, and where there are none, the newest others.
+    Parameters
+    ----------
+    store : Store
+    figure : Figure
+    most : int, optional
+        Read only runs whose seed is below this number.
+    any_code : bool
+        Whether a curve may mix runs of different versions of the code. Otherwise it has those of
+        the present version or, if there are none, of the version that ran last.
     """
     curves = [_curve(store, curve, most, any_code) for curve in figure.curves]
     return FigureResult(figure, curves)
@@ -99,7 +107,7 @@ def read(
 
 def _curve(store: Store, curve: Curve, most: int | None, any_code: bool) -> CurveResult:
     present = code_version(curve)
-    codes = sorted(store.codes(curve), key=lambda code: code == present)  # the present one last
+    codes = sorted(store.codes(curve), key=lambda code: code == present)  # the present version last
     by_seed = {
         record.seed: record
         for code in (codes if any_code else codes[-1:])
@@ -108,12 +116,15 @@ def _curve(store: Store, curve: Curve, most: int | None, any_code: bool) -> Curv
     }
     records = tuple(by_seed[seed] for seed in sorted(by_seed))
     arrays: dict[str, NDArray[Any]] = {}
-    tables: tuple[NDArray[np.float64], ...] = ()
+    tables: tuple[Array, ...] = ()
     if curve.episodes:
         for name in ("length", "return"):
             rows = [store.array(record, name) for record in records]
             if any(row.shape != (curve.episodes,) for row in rows):
-                raise StoreError(f"{store.path}: {curve.name} does not have its episodes")
+                raise StoreError(
+                    f"{store.path}: a run of {curve.name} does not have {curve.episodes} episodes: "
+                    f"{ADVICE}"
+                )
             arrays[name] = np.stack(rows) if rows else np.empty((0, curve.episodes))
     else:
         tables = tuple(store.array(record, "action_values") for record in records)

@@ -1,6 +1,6 @@
-"""Many runs on any `concurrent.futures.Executor`; each is kept as soon as it is finished.
+"""Many runs on any `concurrent.futures.Executor`; each is stored as soon as it is finished.
 
-Seeds are part of a run, so neither the number of workers nor their order changes a result.
+The seed belongs to the run, so neither the number of workers nor their order changes a result.
 """
 
 from __future__ import annotations
@@ -21,52 +21,53 @@ from concurrent.futures import (
 from contextlib import contextmanager
 from dataclasses import replace
 from multiprocessing.connection import wait as wait_for
+from typing import Any
 
 from rblspi.experiments.code_version import code_version
 from rblspi.experiments.definitions import Curve, Run, in_order
-from rblspi.experiments.store import Store
-from rblspi.experiments.tasks import Outcome, execute, rehearse
+from rblspi.experiments.results_store import Store
+from rblspi.experiments.tasks import RunResult, execute, rehearse
 
-#: executors that may break, one after the other, before giving up
-PATIENCE = 3
+#: executors that may break, one after another, before `run_all` gives up
+ATTEMPTS = 3
 
-Tell = Callable[[Run, Outcome], None]
+Tell = Callable[[Run, RunResult], None]
 
 
 class RunError(RuntimeError):
-    """A run that did not give a result."""
+    """A run that failed."""
 
 
 def missing(store: Store, curves: Sequence[Curve], runs: int, any_code: bool = False) -> list[Run]:
-    """Runs that are not in the store yet, in the order in which they are to be made.
+    """List the runs that are not stored yet, in the order in which to execute them.
 
     Parameters
     ----------
     store : Store
     curves : sequence of Curve
     runs : int
-        Of every curve.
+        Number of runs of each curve.
     any_code : bool
-        Whether runs that another version of the code made will do.
+        Whether runs by another version of the code count.
     """
-    there = {}
+    stored = {}
     for curve in curves:
         codes = store.codes(curve) if any_code else [code_version(curve)]
-        there[curve.digest] = set().union(*(store.seeds(curve, code) for code in codes))
+        stored[curve.digest] = set().union(*(store.seeds(curve, code) for code in codes))
     return [
         replace(run, code=code_version(run.curve))
         for run in in_order(curves, runs, store.seconds())
-        if run.seed not in there[run.curve.digest]
+        if run.seed not in stored[run.curve.digest]
     ]
 
 
 def prepare(curves: Sequence[Curve]) -> None:
-    """Check all settings and compile everything, before workers would do it all at once.
+    """Check all settings and compile everything once, before the workers start.
 
     Raises
     ------
     ValueError
-        Naming the curve whose settings are not accepted.
+        If settings are not accepted; the message names the curve.
     """
     for curve in curves:
         try:
@@ -80,34 +81,35 @@ def run_all(
     store: Store,
     executors: Callable[[], Executor],
     window: int,
-    tell: Tell = lambda run, outcome: None,
+    tell: Tell = lambda run, result: None,
 ) -> None:
-    """Make these runs and keep each as soon as it is finished.
+    """Execute runs and store each as soon as it is finished.
 
     Parameters
     ----------
     runs : sequence of Run
     store : Store
     executors : callable
-        Makes an executor; called again, a few times, if one breaks because a worker died.
+        Makes an executor. It is called again, a few times, if an executor breaks because a worker
+        died.
     window : int
-        Runs handed to the executor at a time.
+        Number of runs to submit at a time.
     tell : callable
-        Told of every run that was kept.
+        Called with each run that has been stored, and its result.
     """
     left = list(runs)
-    for attempt in range(PATIENCE):
-        with _abandoned_on_error(executors()) as executor:
+    for attempt in range(ATTEMPTS):
+        with _shut_down(executors()) as executor:
             try:
-                for run, outcome in _finished(executor, left, window):
-                    _require_same_code(run, outcome)
-                    store.add(run, outcome)
-                    tell(run, outcome)
+                for run, result in _finished(executor, left, window):
+                    _require_same_code(run, result)
+                    store.add(run, result)
+                    tell(run, result)
             except BrokenExecutor as error:
-                if attempt == PATIENCE - 1:
+                if attempt == ATTEMPTS - 1:
                     raise RunError(
-                        f"workers died {PATIENCE} times (out of memory?): try fewer --jobs; "
-                        "finished runs are kept"
+                        f"workers died {ATTEMPTS} times, perhaps for lack of memory: try fewer "
+                        "--jobs; finished runs are kept"
                     ) from error
             else:
                 return
@@ -116,10 +118,10 @@ def run_all(
 
 def _finished(
     executor: Executor, runs: Sequence[Run], window: int
-) -> Iterator[tuple[Run, Outcome]]:
-    """Finished runs, as they come."""
+) -> Iterator[tuple[Run, RunResult]]:
+    """Yield runs with their results in the order in which they finish."""
     waiting = iter(runs)
-    pending: dict[Future[Outcome], Run] = {}
+    pending: dict[Future[RunResult], Run] = {}
     while True:
         while len(pending) < window and (run := next(waiting, None)) is not None:
             pending[executor.submit(execute, run)] = run
@@ -129,25 +131,25 @@ def _finished(
         for future in done:
             run = pending.pop(future)
             try:
-                outcome = future.result()
+                result = future.result()
             except BrokenExecutor:
                 raise
             except Exception as error:
                 raise RunError(f"{run.curve.name}, seed {run.seed}: {error}") from error
-            yield run, outcome
+            yield run, result
 
 
-def _require_same_code(run: Run, outcome: Outcome) -> None:
-    if outcome.code != run.code:
+def _require_same_code(run: Run, result: RunResult) -> None:
+    if result.code != run.code:
         raise RunError(
-            f"a worker runs other code than this process (version {outcome.code}, not {run.code}): "
+            f"a worker runs other code than this process (version {result.code}, not {run.code}): "
             "install the same rblspi everywhere, or start again if you have just changed it"
         )
 
 
 @contextmanager
-def _abandoned_on_error(executor: Executor) -> Iterator[Executor]:
-    """An executor that is waited for in the end, but not when something goes wrong."""
+def _shut_down(executor: Executor) -> Iterator[Executor]:
+    """Shut an executor down in the end; after an error, without waiting for its workers."""
     try:
         yield executor
     except BaseException:
@@ -162,7 +164,7 @@ def _abandoned_on_error(executor: Executor) -> Iterator[Executor]:
 def _cancel(executor: Executor) -> None:
     try:
         executor.shutdown(wait=False, cancel_futures=True)
-    except TypeError:  # Dask's has no such argument, and cancels without
+    except TypeError:  # Dask's executor has no such argument and always cancels
         executor.shutdown(wait=False)
 
 
@@ -170,13 +172,13 @@ def _cancel(executor: Executor) -> None:
 
 
 def local_processes(jobs: int) -> Executor:
-    """Worker processes on this machine, each with one BLAS thread."""
+    """An executor of worker processes on this machine, each with one BLAS thread."""
     context = multiprocessing.get_context("spawn")
-    return ProcessPoolExecutor(jobs, mp_context=context, initializer=_begin_worker)
+    return ProcessPoolExecutor(jobs, mp_context=context, initializer=_start_worker)
 
 
-def _begin_worker() -> None:
-    """Leave Ctrl-C to the parent, do not outlive it, and use one BLAS thread."""
+def _start_worker() -> None:
+    """Leave Ctrl-C to the parent, end when it ends, and use one BLAS thread."""
     from threadpoolctl import threadpool_limits
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -194,23 +196,7 @@ def _end_with_parent() -> None:
 # Workers elsewhere ------------------------------------------------------------------------
 
 
-@contextmanager
-def dask_cluster(address: str) -> Iterator[tuple[Callable[[], Executor], int]]:
-    """Executors on a Dask cluster, and how many runs to hand over at a time.
-
-    Raises
-    ------
-    RunError
-        If Dask is not installed, or no scheduler answers.
-    """
-    try:
-        from distributed import Client
-    except ImportError as error:
-        raise RunError("--scheduler needs Dask: pip install 'rblspi[cluster]'") from error
-    try:
-        client = Client(address, timeout="10s", set_as_default=False)
-    except (OSError, TimeoutError, ValueError) as error:
-        raise RunError(f"no Dask scheduler answers at {address}: {error}") from error
-    with client:
-        threads = sum(client.nthreads().values())
-        yield client.get_executor, max(4 * threads, 16)
+def dask_executors(client: Any) -> tuple[Callable[[], Executor], int]:
+    """A factory of executors on a Dask cluster, and how many runs to submit at a time."""
+    threads = sum(client.nthreads().values())
+    return client.get_executor, max(4 * threads, 16)

@@ -1,43 +1,33 @@
-"""Numbers over runs: arrays in, arrays out, nothing drawn.
+"""Statistics over runs: arrays in, arrays out.
 
 Shapes: R runs, E episodes, B blocks of episodes.
 """
 
 from __future__ import annotations
 
-import math
 from functools import cache
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from scipy import stats
+from numpy.typing import ArrayLike
 
-Array = NDArray[np.float64]
+from rblspi.core.intervals import CONFIDENCE, half_width
+from rblspi.core.types import Array
 
-CONFIDENCE = 0.95
-#: resamples behind the interval of an interquartile mean, and the seed they are drawn with
+#: bootstrap resamples for the interval of an interquartile mean, and the seed they are drawn with
 RESAMPLES = 2000
 BOOTSTRAP_SEED = 0
 
 
-class Interval(NamedTuple):
-    """A mean and the interval that holds it with 95% confidence; unknown (nan) for one run."""
-
-    mean: float
-    low: float
-    high: float
-
-
 class Summary(NamedTuple):
-    """A learning curve over runs; every array has shape (B,)."""
+    """A learning curve averaged over runs; every array has shape (B,)."""
 
     runs: int
-    episodes: Array  # the last episode of every block
+    episodes: Array  # number of the last episode in each block
     mean: Array
     low: Array  # 95% confidence interval of the mean
     high: Array
-    percentile_5: Array  # of the runs
+    percentile_5: Array  # over runs
     percentile_95: Array
     iqm: Array  # interquartile mean
     iqm_low: Array  # its 95% bootstrap interval
@@ -45,9 +35,9 @@ class Summary(NamedTuple):
 
 
 def block_means(values: ArrayLike, block: int) -> Array:
-    """Means over blocks of episodes, shape (R, E) to (R, B).
+    """Average over blocks of episodes, from shape (R, E) to (R, B).
 
-    Episodes after the last whole block are left out; fewer than a block make one block.
+    Episodes after the last whole block are dropped. Fewer episodes than a block make one block.
     """
     array = np.asarray(values, dtype=np.float64)
     runs, episodes = array.shape
@@ -59,7 +49,7 @@ def block_means(values: ArrayLike, block: int) -> Array:
 
 
 def summarise(values: ArrayLike, block: int) -> Summary:
-    """Sum up episodes of many runs, shape (R, E), as the paper does, and robustly as well."""
+    """Summarise the episodes of many runs, shape (R, E), by means and by interquartile means."""
     array = np.asarray(values, dtype=np.float64)
     means = block_means(array, block)
     runs, blocks = means.shape
@@ -78,21 +68,11 @@ def summarise(values: ArrayLike, block: int) -> Summary:
     )
 
 
-def half_width(values: Array) -> Array:
-    """Half of the 95% confidence interval of the mean over the first axis, by Student's t."""
-    runs = len(values)
-    if runs < 2:
-        return np.full(values.shape[1:], np.nan)
-    error = values.std(axis=0, ddof=1) / math.sqrt(runs)
-    half: Array = stats.t.ppf(0.5 + CONFIDENCE / 2, runs - 1) * error
-    return half
-
-
 def interquartile_mean(values: Array) -> tuple[Array, Array, Array]:
-    """Mean of the middle half over runs, shape (R, B) to (B,), with its bootstrap interval.
+    """Mean of the middle half of the runs, from shape (R, B) to (B,), and its bootstrap interval.
 
-    Resampling runs and sorting them is the same as drawing ranks and sorting those: a resample
-    is a row of weights on the sorted runs, the same for every block.
+    Resampling runs and sorting them is the same as drawing ranks and sorting the ranks. A resample
+    is therefore a row of weights on the sorted runs, which all blocks share.
     """
     ordered = np.sort(values, axis=0)
     own, resampled = _middle_weights(len(values))
@@ -106,7 +86,7 @@ def interquartile_mean(values: Array) -> tuple[Array, Array, Array]:
 
 @cache
 def _middle_weights(runs: int) -> tuple[Array, Array]:
-    """Weights of sorted runs in the mean of the middle half: of all, and of resamples of them."""
+    """Weights of sorted runs in the interquartile mean: of all runs, and of each resample."""
     cut = runs // 4
     own = np.zeros(runs)
     own[cut : runs - cut] = 1.0 / (runs - 2 * cut)
@@ -115,34 +95,3 @@ def _middle_weights(runs: int) -> tuple[Array, Array]:
     resampled = np.zeros((RESAMPLES, runs))
     np.add.at(resampled, (np.arange(RESAMPLES)[:, None], ranks), 1.0 / ranks.shape[1])
     return own, resampled
-
-
-# Single numbers, for claims -----------------------------------------------------------------
-
-
-def mean_interval(values: ArrayLike) -> Interval:
-    """Mean of one number per run, shape (R,), with its confidence interval."""
-    array = np.asarray(values, dtype=np.float64)
-    mean, half = float(array.mean()), float(half_width(array))
-    return Interval(mean, mean - half, mean + half)
-
-
-def difference_interval(a: ArrayLike, b: ArrayLike) -> Interval:
-    """Mean of a minus mean of b, for independent runs of unequal variance (Welch)."""
-    a, b = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
-    difference = float(a.mean() - b.mean())
-    if min(len(a), len(b)) < 2:
-        return Interval(difference, math.nan, math.nan)
-    parts = np.array([a.var(ddof=1) / len(a), b.var(ddof=1) / len(b)])
-    variance = float(parts.sum())
-    if variance == 0.0:
-        return Interval(difference, difference, difference)
-    freedom = variance**2 / float((parts**2 / [len(a) - 1, len(b) - 1]).sum())
-    half = float(stats.t.ppf(0.5 + CONFIDENCE / 2, freedom)) * math.sqrt(variance)
-    return Interval(difference, difference - half, difference + half)
-
-
-def share_interval(successes: int, runs: int) -> Interval:
-    """Share of runs in which something happened, with Wilson's interval."""
-    bounds = stats.binomtest(successes, runs).proportion_ci(CONFIDENCE, method="wilson")
-    return Interval(successes / runs, float(bounds.low), float(bounds.high))

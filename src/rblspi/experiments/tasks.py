@@ -1,20 +1,20 @@
-"""One run: what a worker does with a curve and a seed, and what it hands back."""
+"""One run: what a worker does with a curve and a seed, and what it returns."""
 
 from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rblspi.experiments.definitions import OFFLINE, ONLINE, Curve, Run
+from rblspi.experiments.definitions import Curve, Run
+from rblspi.registry import algorithm
 
 
-class Outcome(NamedTuple):
-    """What one run gave.
+class RunResult(NamedTuple):
+    """The outcome of one run.
 
     Attributes
     ----------
@@ -22,11 +22,11 @@ class Outcome(NamedTuple):
         Online: ``length`` and ``return`` of every episode, shape (episodes,). Offline:
         ``action_values`` of every iteration, shape (iterations, states, actions).
     steps : int
-        Transitions in all.
+        Number of transitions.
     seconds : float
-        Processor time, which other work on the machine does not lengthen.
-    concerns : tuple of str
-        What the algorithm warned of.
+        Processor time, which does not depend on other work on the machine.
+    warnings : tuple of str
+        Warnings that the algorithm gave.
     code : str
         Version of the code that ran.
     """
@@ -34,18 +34,17 @@ class Outcome(NamedTuple):
     arrays: dict[str, NDArray[Any]]
     steps: int
     seconds: float
-    concerns: tuple[str, ...]
+    warnings: tuple[str, ...]
     code: str
 
 
-def execute(run: Run) -> Outcome:
-    """Do one run; the same run gives the same arrays, whoever does it."""
+def execute(run: Run) -> RunResult:
+    """Execute one run; equal runs give equal arrays on every worker."""
     from threadpoolctl import threadpool_limits
 
     from rblspi.experiments.code_version import code_version
 
-    learn: Callable[[Curve, int], tuple[dict[str, NDArray[Any]], int]]
-    learn = _online if run.curve.algorithm in ONLINE else _offline
+    learn = _online if algorithm(run.curve.algorithm).online else _offline
     start = time.thread_time()
     with (
         warnings.catch_warnings(record=True) as caught,
@@ -54,78 +53,62 @@ def execute(run: Run) -> Outcome:
         warnings.simplefilter("always")
         arrays, steps = learn(run.curve, run.seed)
     seconds = time.thread_time() - start
-    concerns = tuple(sorted({str(warning.message) for warning in caught}))
-    return Outcome(arrays, steps, seconds, concerns, code_version(run.curve))
+    messages = tuple(sorted({str(warning.message) for warning in caught}))
+    return RunResult(arrays, steps, seconds, messages, code_version(run.curve))
 
 
 def rehearse(curve: Curve) -> None:
-    """Check a curve's settings, and compile what it needs, by its first step.
+    """Check the settings of a curve and compile what it needs, by running it for a moment.
 
     Raises
     ------
     ValueError, TypeError
         If the algorithm, the basis or the environment does not accept the settings.
     """
+    from rblspi.rollout.collect import random_walk
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        if curve.algorithm in ONLINE:
-            agent(curve, 0).learn(total_timesteps=1)
+        if algorithm(curve.algorithm).online:
+            make_agent(curve, 0).learn(total_timesteps=1)
         else:
-            estimator(curve).fit(random_walk(curve.environment, 100, 0))
+            make_estimator(curve).fit(random_walk(curve.environment, 100, 0))
 
 
-def agent(curve: Curve, seed: int) -> Any:
-    """The online agent of a curve."""
-    from rblspi.agents import ALGORITHMS
+def make_agent(curve: Curve, seed: int) -> Any:
+    """The agent of an online curve."""
     from rblspi.features import basis_from_settings
 
-    make = ALGORITHMS[curve.algorithm]
-    return make(curve.environment, basis_from_settings(curve.basis), **curve.settings, seed=seed)
+    kind = algorithm(curve.algorithm).load()
+    return kind(curve.environment, basis_from_settings(curve.basis), **curve.settings, seed=seed)
 
 
-def estimator(curve: Curve) -> Any:
-    """The offline estimator of a curve."""
-    from rblspi.environments.find import make
-    from rblspi.estimators import BLSPI, LSPI
+def make_estimator(curve: Curve) -> Any:
+    """The estimator of an offline curve."""
+    from rblspi.environments.lookup import discrete_actions, make
     from rblspi.features import basis_from_settings
 
-    kinds: dict[str, Any] = dict(zip(OFFLINE, (LSPI, BLSPI), strict=True))
     env = make(curve.environment)
-    return kinds[curve.algorithm](
+    return algorithm(curve.algorithm).load()(
         basis_from_settings(curve.basis),
-        int(env.action_space.n),  # type: ignore[attr-defined]
+        int(discrete_actions(env).n),
         observation_space=env.observation_space,
         **curve.settings,
     )
 
 
 def _online(curve: Curve, seed: int) -> tuple[dict[str, NDArray[Any]], int]:
-    learner = agent(curve, seed).learn(episodes=curve.episodes)
-    length, earned = learner.episodes.T
-    arrays = {"length": length.astype(np.int32), "return": np.ascontiguousarray(earned)}
-    return arrays, int(learner.num_timesteps)
+    agent = make_agent(curve, seed).learn(episodes=curve.episodes)
+    lengths, returns = agent.episodes.T
+    arrays = {"length": lengths.astype(np.int32), "return": np.ascontiguousarray(returns)}
+    return arrays, int(agent.num_timesteps)
 
 
 def _offline(curve: Curve, seed: int) -> tuple[dict[str, NDArray[Any]], int]:
-    fitted = estimator(curve).fit(random_walk(curve.environment, curve.samples, seed))
-    states = np.arange(fitted.observation_space.n)
-    x = fitted.features_(states)
+    from rblspi.rollout.collect import random_walk
+
+    fitted = make_estimator(curve).fit(random_walk(curve.environment, curve.samples, seed))
+    x = fitted.features_(np.arange(fitted.observation_space.n))
     weights = np.stack([iteration.weights for iteration in fitted.history_])
     values = np.einsum("sn,ian->isa", x, weights.reshape(len(weights), fitted.actions, -1))
     return {"action_values": values}, curve.samples
-
-
-def random_walk(environment: str, samples: int, seed: int) -> Any:
-    """Transitions of uniformly random actions, episodes following one another."""
-    from rblspi.environments.find import make
-    from rblspi.transitions import Transitions
-
-    env = make(environment)
-    actions = np.random.default_rng(seed).integers(env.action_space.n, size=samples)  # type: ignore[attr-defined]
-    here, _ = env.reset(seed=seed)
-    rows = []
-    for action in actions:
-        there, reward, terminated, truncated, _ = env.step(action)
-        rows.append((here, action, reward, there, terminated))
-        here = env.reset()[0] if terminated or truncated else there
-    return Transitions.from_arrays(*(np.array(column) for column in zip(*rows, strict=True)))

@@ -1,7 +1,14 @@
-"""State features: bases, and what they become for the observations of a space."""
+"""State features: a basis is a recipe that is built for an observation space."""
 
 from rblspi.features.base import Basis, Features
-from rblspi.features.conversion import BASES, BasisLike, as_basis, basis_from_settings
+from rblspi.features.conversion import (
+    BASES,
+    BasisLike,
+    as_basis,
+    basis_from_settings,
+    basis_from_text,
+    basis_to_text,
+)
 from rblspi.features.custom import FunctionBasis, TransformerBasis
 from rblspi.features.default import default_basis
 from rblspi.features.fourier import Fourier
@@ -24,5 +31,7 @@ __all__ = [
     "TransformerBasis",
     "as_basis",
     "basis_from_settings",
+    "basis_from_text",
+    "basis_to_text",
     "default_basis",
 ]

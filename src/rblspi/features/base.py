@@ -1,4 +1,4 @@
-"""A basis is a recipe; built for an observation space it becomes features."""
+"""A `Basis` is a recipe for features; building it for an observation space gives `Features`."""
 
 from __future__ import annotations
 
@@ -10,37 +10,36 @@ from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from rblspi.compiled import FEATURES, MATRIX, VECTOR, Entry, function_type, is_compiled
+from rblspi.core.compiled import FEATURES, MATRIX, VECTOR, Entry, function_type, is_compiled
+from rblspi.core.types import Array, Matrix, Vector
 
-Vector = NDArray[np.float64]  # one axis
-Matrix = NDArray[np.float64]  # two axes
-
-#: More features than any posterior could hold: its precision matrix would fill 80 GB.
+#: The posterior over more features than this would not fit in memory: its precision matrix
+#: takes 80 GB.
 MOST_FEATURES = 100_000
 
-#: Rows from which on a compiled loop is faster: passing a function into it costs 30 us, calling
-#: the function from Python 1 us.
+#: The number of rows above which a compiled loop is faster. Passing a function to compiled code
+#: costs 30 us, calling the function from Python costs 1 us for each row.
 WORTH_COMPILED_LOOP = 32
 
 
 class Features(NamedTuple):
-    """phi: observation -> R^n, ready to be called by compiled code.
+    """phi: observation -> R^n, in a form that compiled code can call.
 
     Attributes
     ----------
     function : callable
         ``function(parameters, observation, out)`` writes phi(observation) into ``out``.
-        Compiled where the basis can be; a plain Python function otherwise.
+        It is compiled if the basis can be, and a plain Python function otherwise.
     parameters : ndarray, shape (p,)
     size : int
         n, the number of features.
     shape : tuple of int
-        The shape of one observation: () for the bare numbers of a Discrete space.
+        The shape of one observation; () in a Discrete space, whose observations are numbers.
     batch_function : callable, optional
-        Maps observations, shape (N, d), to features, shape (N, n), where that is faster than
-        calling ``function`` on every row.
+        Maps observations, shape (N, d), to features, shape (N, n). Given if that is faster than
+        calling ``function`` for every row.
     """
 
     function: Callable[[Vector, Vector, Vector], None]
@@ -51,7 +50,7 @@ class Features(NamedTuple):
 
     @property
     def input_size(self) -> int:
-        """d, the length of an observation as a vector."""
+        """d, the number of components of an observation."""
         return math.prod(self.shape)
 
     @property
@@ -59,13 +58,13 @@ class Features(NamedTuple):
         """Whether compiled code can call the function."""
         return is_compiled(self.function)
 
-    def __call__(self, observations: ArrayLike) -> NDArray[np.float64]:
+    def __call__(self, observations: ArrayLike) -> Array:
         """Features of one observation, shape (n,), or of a batch, shape (N, n).
 
         Raises
         ------
         ValueError
-            If the observations are of the wrong dimension, or not finite.
+            If the observations have the wrong shape or are not finite.
         """
         batch, single = self._as_batch(observations)
         if self.batch_function is not None and len(batch) > 0:
@@ -78,14 +77,14 @@ class Features(NamedTuple):
         return out[0] if single else out
 
     def _as_batch(self, observations: ArrayLike) -> tuple[Matrix, bool]:
-        """Observations as rows, and whether there was only one, not in a batch.
+        """Observations as rows, and whether a single observation was given instead of a batch.
 
-        An observation comes in the shape of the space or as a vector.
+        An observation may have the shape of the space, or be flattened to a vector.
         """
-        # To compiled code an array that cannot be written to is of another type.
+        # Compiled code treats a read-only array as another type.
         array = np.require(observations, np.float64, ["C", "ALIGNED", "WRITEABLE"])
         size = self.input_size
-        # Where observations are bare numbers, the shape (1,) is a batch of one, not a vector.
+        # If observations are numbers, an array of shape (1,) is a batch of one.
         alone = ((), self.shape) if self.shape == () else ((), self.shape, (size,))
         single = array.size == size and array.shape in alone
         batched = array.shape == (0,) or (array.ndim and array.shape[1:] in (self.shape, (size,)))
@@ -125,22 +124,22 @@ _evaluate = Entry(
 
 @dataclass(frozen=True)
 class Basis(ABC):
-    """A recipe for features: what the user writes down before any observation space is known.
+    """A recipe for features, independent of any observation space.
 
-    Subclasses are frozen dataclasses: their fields are the recipe, saved and loaded as such.
+    Subclasses are frozen dataclasses whose fields hold the recipe; files store these fields.
     """
 
     def __post_init__(self) -> None:
-        # Lists and arrays become tuples, so that a basis is equal to what was stored of it.
+        # Lists and arrays become tuples, so that a basis read from a file equals the original.
         for field in fields(self):
             object.__setattr__(self, field.name, _plain(getattr(self, field.name)))
 
     @abstractmethod
     def build(self, space: gym.Space[Any]) -> Features:
-        """Features for the observations of a space."""
+        """Build the features for the observations of a space."""
 
     def settings(self) -> dict[str, Any]:
-        """Return the recipe as plain data, with the name of the class under ``"basis"``."""
+        """Return the recipe as plain data; ``"basis"`` holds the name of the class."""
         return {"basis": type(self).__name__, **asdict(self)}
 
     def _require_feasible(self, size: int) -> int:

@@ -1,4 +1,4 @@
-"""Where observations live: a box, read from an observation space or given by the user."""
+"""Bounds of the observations, from an observation space or from the user."""
 
 from __future__ import annotations
 
@@ -9,15 +9,14 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 from gymnasium.spaces import Box, Discrete, MultiDiscrete
-from numpy.typing import NDArray
 
-from rblspi.features.base import Vector
+from rblspi.core.types import Mask, Vector
 
 Bound = float | Sequence[float] | None
 
 
 def observation_shape(space: gym.Space[Any]) -> tuple[int, ...]:
-    """Return the shape of one observation: () for the bare numbers of a Discrete space."""
+    """The shape of one observation; () in a Discrete space, whose observations are numbers."""
     if isinstance(space, Box | Discrete | MultiDiscrete):
         return tuple(space.shape or ())
     raise TypeError(
@@ -27,18 +26,18 @@ def observation_shape(space: gym.Space[Any]) -> tuple[int, ...]:
 
 
 def input_size(space: gym.Space[Any]) -> int:
-    """Return the length of an observation of this space as a vector of floats."""
+    """The number of components of an observation in this space."""
     return math.prod(observation_shape(space))
 
 
 def discrete_values(space: Discrete | MultiDiscrete) -> tuple[Vector, Vector]:
-    """First value and number of values, for every component of a discrete observation."""
+    """The first value and the number of values of each component of a discrete observation."""
     count = space.n if isinstance(space, Discrete) else space.nvec
     return _flat(space.start), _flat(count)
 
 
 def limits(space: gym.Space[Any]) -> tuple[Vector, Vector]:
-    """Lowest and highest value of every dimension, as the space has them, infinity included."""
+    """The lowest and the highest value of each dimension in the space; may be infinite."""
     if isinstance(space, Discrete | MultiDiscrete):
         lower, count = discrete_values(space)
         return lower, lower + count - 1
@@ -47,21 +46,22 @@ def limits(space: gym.Space[Any]) -> tuple[Vector, Vector]:
     return _flat(space.low), _flat(space.high)
 
 
-def is_unbounded(lower: Vector, upper: Vector) -> NDArray[np.bool_]:
-    """Which dimensions have no bounds.
+def is_unbounded(lower: Vector, upper: Vector) -> Mask:
+    """Which dimensions lack a bound.
 
-    A Box of float32 writes "no bound" as the largest float32; the negation catches NaN as well.
+    A Box of float32 may mark a missing bound by the largest float32 instead of infinity. The
+    negation makes NaN count as a missing bound.
     """
     return ~((np.abs(lower) < 1e30) & (np.abs(upper) < 1e30))
 
 
 def bounds(space: gym.Space[Any], low: Bound = None, high: Bound = None) -> tuple[Vector, Vector]:
-    """Lower and upper bound of every dimension; what the user gives goes before the space's.
+    """The lower and upper bound of each dimension; given bounds override those of the space.
 
     Raises
     ------
     ValueError
-        If a dimension stays unbounded or empty; the message says how to give bounds.
+        If a dimension has no bounds or an empty range; the message says how to give bounds.
     """
     size = input_size(space)
     lower, upper = limits(space)
@@ -84,7 +84,7 @@ def bounds(space: gym.Space[Any], low: Bound = None, high: Bound = None) -> tupl
 
 
 def per_dimension(name: str, given: float | Sequence[float], size: int) -> Vector:
-    """One value for each dimension, from one for all or one for each."""
+    """One value for each dimension, given a single value for all of them or one for each."""
     value = np.asarray(given, dtype=np.float64)
     if value.ndim > 0 and value.shape != (size,):
         raise ValueError(
@@ -96,7 +96,7 @@ def per_dimension(name: str, given: float | Sequence[float], size: int) -> Vecto
 def counts_per_dimension(
     name: str, given: int | Sequence[int], size: int, least: int = 1
 ) -> list[int]:
-    """One whole number for each dimension, none below ``least``."""
+    """One whole number for each dimension, at least ``least``."""
     value = per_dimension(name, given, size)
     if not ((value >= least) & (value == np.floor(value)) & np.isfinite(value)).all():
         raise ValueError(f"{name}={given} must be whole numbers, {least} or more")

@@ -1,8 +1,15 @@
-"""Bases from what users pass and from what files hold."""
+"""Bases from what a user passes, from text and from files, and back to text.
+
+Text is never evaluated: arguments have to be literals.
+"""
 
 from __future__ import annotations
 
+import ast
+import difflib
+import inspect
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from typing import Any, Protocol
 
 from rblspi.features.base import Basis
@@ -15,7 +22,7 @@ from rblspi.features.tiles import TileCoding
 
 
 class Transformer(Protocol):
-    """What a fitted scikit-learn transformer offers."""
+    """The interface of a fitted scikit-learn transformer."""
 
     def transform(self, X: Any) -> Any:
         """Map rows of observations to rows of features."""
@@ -24,14 +31,22 @@ class Transformer(Protocol):
 #: What a user may pass as ``basis``.
 BasisLike = Basis | Callable[..., Any] | Transformer
 
-#: The bases that can be named, on a command line or in a file.
+#: The bases that have a name on the command line and in files.
 BASES: dict[str, type[Basis]] = {
     basis.__name__: basis for basis in (RBFGrid, Polynomial, Fourier, TileCoding, OneHot)
 }
 
+_SHORT_NAMES = {
+    "rbf": "RBFGrid",
+    "polynomial": "Polynomial",
+    "fourier": "Fourier",
+    "tiles": "TileCoding",
+    "onehot": "OneHot",
+}
+
 
 def as_basis(value: BasisLike) -> Basis:
-    """Make a basis of a basis, a function of the observation or a fitted transformer."""
+    """Turn a basis, a function of the observation or a fitted transformer into a basis."""
     if isinstance(value, Basis):
         return value
     if isinstance(value, type):
@@ -41,24 +56,74 @@ def as_basis(value: BasisLike) -> Basis:
     if callable(value):
         return FunctionBasis(value)
     raise TypeError(
-        f"basis={value!r} is not a basis: pass for example RBFGrid(8), or a function of the "
+        f"basis={value!r} is not a basis: pass for example RBFGrid(8), a function of the "
         "observation, or a fitted scikit-learn transformer"
     )
 
 
-def basis_from_settings(settings: Mapping[str, Any]) -> Basis:
-    """Make the basis that these `Basis.settings` describe.
+def basis_from_text(text: str) -> Basis:
+    """Read a basis as a user types it: ``rbf``, ``rbf:8`` or ``RBFGrid(8, width=0.5)``.
 
     Raises
     ------
     ValueError
-        If the basis is the user's own, of which only the name is stored.
+        If the text has another form, or names an unknown basis or argument.
+    """
+    name, arguments, named = _parse_call(text)
+    known = {key.lower(): key for key in BASES} | _SHORT_NAMES
+    if name.lower() not in known:
+        names = [*_SHORT_NAMES, *BASES]
+        near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+        hint = f"did you mean {', '.join(near)}?" if near else f"choose from {', '.join(names)}"
+        raise ValueError(f"no basis is called {name!r}: {hint}")
+    kind = BASES[known[name.lower()]]
+    try:
+        return kind(*arguments, **named)
+    except TypeError as error:
+        raise ValueError(
+            f"basis {text!r}: {error}; its arguments are {inspect.signature(kind)}"
+        ) from None
+
+
+def _parse_call(text: str) -> tuple[str, list[Any], dict[str, Any]]:
+    """The name, the positional arguments and the keyword arguments in a basis written as text."""
+    name, colon, argument = text.partition(":")
+    call_text = f"{name}({argument})" if colon else text if "(" in text else f"{text}()"
+    try:
+        call = ast.parse(call_text.strip(), mode="eval").body
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name):
+            arguments = [ast.literal_eval(argument) for argument in call.args]
+            named = {str(k.arg): ast.literal_eval(k.value) for k in call.keywords}
+            return call.func.id, arguments, named
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        pass
+    raise ValueError(
+        f"basis {text!r} is not written as NAME, NAME:NUMBER or NAME(...): for example "
+        'rbf:8 or "RBFGrid(8, width=0.5)"'
+    )
+
+
+def basis_to_text(basis: Basis) -> str | None:
+    """Write a basis such that `basis_from_text` reads it; None for a user's own basis."""
+    if BASES.get(type(basis).__name__) is not type(basis):
+        return None
+    arguments = ", ".join(f"{k}={v!r}" for k, v in asdict(basis).items() if v is not None)
+    return f"{type(basis).__name__}({arguments})"
+
+
+def basis_from_settings(settings: Mapping[str, Any]) -> Basis:
+    """Build the basis that `Basis.settings` describes.
+
+    Raises
+    ------
+    ValueError
+        If it is a user's own basis, of which only the name is stored.
     """
     arguments = dict(settings)
     name = arguments.pop("basis", None)
     if "custom" in arguments:
         raise ValueError(
-            f"the basis was made of {arguments['custom']}, which is not stored: pass it again "
+            f"the basis was made from {arguments['custom']}, which is not stored: pass it again "
             "as basis="
         )
     if name not in BASES:

@@ -1,4 +1,4 @@
-"""Bases of the user's own: any function, or a fitted scikit-learn transformer."""
+"""User-defined bases: any function, or a fitted scikit-learn transformer."""
 
 from __future__ import annotations
 
@@ -13,27 +13,29 @@ import numpy as np
 from numba import types
 from numba.core.errors import NumbaError
 
-from rblspi.compiled import FEATURES, is_compiled
-from rblspi.features.base import Basis, Features, Matrix, Vector
+from rblspi.core.compiled import FEATURES, is_compiled
+from rblspi.core.types import Matrix, Vector
+from rblspi.features.base import Basis, Features
 from rblspi.features.bounds import counts_per_dimension, observation_shape
 
 
 @dataclass(frozen=True)
 class FunctionBasis(Basis):
-    """A function of the user's own, as it is: no constant is added.
+    """A user-defined function, used as it is: no constant is added.
 
     Parameters
     ----------
     function : callable
-        Either ``function(observation)``, returning a vector: it receives an int from a
-        Discrete space, else an array of the space's shape. Or
-        ``function(parameters, observation, out)``, writing the features into ``out``, where
-        all three are vectors of float64: jitted with Numba, it runs inside the compiled loop,
-        at full speed.
+        Either ``function(observation)``, which returns a vector. The observation is an int in a
+        Discrete space, and an array of the space's shape in any other space.
+
+        Or ``function(parameters, observation, out)``, which writes the features into ``out``;
+        all three are vectors of float64. If it is jitted with Numba, it runs inside the compiled
+        loop at full speed.
     size : int, optional
-        The number of features. A function of one argument is called once to find out.
+        The number of features. A function of one argument is called once to determine it.
     parameters : sequence of float
-        Handed to a function of three arguments.
+        Passed to a function of three arguments.
     """
 
     function: Callable[..., Any]
@@ -41,7 +43,7 @@ class FunctionBasis(Basis):
     parameters: Sequence[float] = ()
 
     def build(self, space: gym.Space[Any]) -> Features:
-        """Features for the observations of any space of numbers."""
+        """Build the features for a Box, Discrete or MultiDiscrete space."""
         shape = observation_shape(space)
         if self.size is not None:
             counts_per_dimension("size", self.size, 1)
@@ -71,7 +73,7 @@ class FunctionBasis(Basis):
         return np.asarray(self.function(_as_given(observation, space)), dtype=np.float64).ravel()
 
     def settings(self) -> dict[str, Any]:
-        """Return a marker in place of the function, which is not stored."""
+        """Return the name of the function; the function itself is not stored."""
         return {"basis": "FunctionBasis", "custom": _name(self.function)}
 
 
@@ -84,14 +86,14 @@ class TransformerBasis(Basis):
     transformer : object
         Its ``transform`` maps observations, shape (N, d), to features, shape (N, n).
     constant : bool
-        Whether to append a constant 1. The default does not: some transformers have their own.
+        Whether to append a constant 1. Some transformers add one themselves.
     """
 
     transformer: Any
     constant: bool = False
 
     def build(self, space: gym.Space[Any]) -> Features:
-        """Features for the observations of the space the transformer was fitted to."""
+        """Build the features for the space whose observations the transformer was fitted to."""
         shape = observation_shape(space)
         name = type(self.transformer).__name__
         try:
@@ -99,8 +101,8 @@ class TransformerBasis(Basis):
         except Exception as error:
             if type(error).__name__ == "NotFittedError":
                 raise ValueError(
-                    f"{name} is not fitted: call its fit on observations first, of which a "
-                    "random walk gives enough"
+                    f"{name} is not fitted: call its fit method first, for example on the "
+                    "observations of a random walk"
                 ) from error
             raise ValueError(f"{name} cannot transform observations of {space}: {error}") from error
 
@@ -117,14 +119,14 @@ class TransformerBasis(Basis):
         return np.column_stack([dense, np.ones(len(dense))]) if self.constant else dense
 
     def settings(self) -> dict[str, Any]:
-        """Return a marker in place of the transformer, which is not stored."""
+        """Return the name of the transformer; the transformer itself is not stored."""
         return {"basis": "TransformerBasis", "custom": type(self.transformer).__name__}
 
 
 def _required_arguments(function: Callable[..., Any]) -> int:
     try:
         arguments = inspect.signature(function).parameters.values()
-    except ValueError:  # some builtins do not tell
+    except ValueError:  # some builtins have no signature
         return 1
     positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     return sum(a.default is a.empty and a.kind in positional for a in arguments)
@@ -146,7 +148,7 @@ def _require_signature(function: Any) -> None:
 
 
 def _as_given(observation: Vector, space: gym.Space[Any]) -> Any:
-    """Give an observation as the space has it; a copy, which a function may change."""
+    """The observation in the form of the space: a copy, because the function may change it."""
     if isinstance(space, gym.spaces.Discrete):
         return int(observation[0])
     given = observation.reshape(observation_shape(space))
@@ -154,7 +156,7 @@ def _as_given(observation: Vector, space: gym.Space[Any]) -> Any:
 
 
 def _sample(space: gym.Space[Any]) -> Vector:
-    """Draw an observation, always the same one, without touching the space's own generator."""
+    """Draw one fixed observation, leaving the random generator of the space unchanged."""
     space = copy.deepcopy(space)
     space.seed(0)
     return np.asarray(space.sample(), dtype=np.float64).ravel()

@@ -1,4 +1,4 @@
-"""The basis for people who do not want to choose one."""
+"""The basis that is used if the user does not choose one."""
 
 from __future__ import annotations
 
@@ -8,35 +8,37 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from rblspi.features.base import Basis, Matrix, Vector
+from rblspi.core.types import Matrix, Vector
+from rblspi.features.base import Basis
 from rblspi.features.bounds import is_unbounded, limits
 from rblspi.features.one_hot import OneHot
 from rblspi.features.polynomial import Polynomial
 from rblspi.features.rbf import RBFGrid
 
-#: Gaussians along each of 1, 2, ... dimensions: at most a few hundred in all
+#: Gaussians along each dimension if there are 1, 2, ... dimensions: a few hundred in total
 CELLS = (12, 12, 5, 3, 3, 2, 2, 2)
 
 
 def default_basis(space: gym.Space[Any], scout: Callable[[], Matrix]) -> Basis:
-    """One-hot for discrete states; a grid of Gaussians up to eight dimensions; else a polynomial.
+    """Choose a basis by the observation space.
 
-    The polynomial is quadratic up to twenty dimensions, and linear beyond.
+    Discrete observations are encoded one-hot. Up to eight dimensions get a grid of Gaussians, up
+    to twenty a quadratic polynomial, and more than twenty a linear one.
 
     Parameters
     ----------
     space : gymnasium.Space
-        Of the observations.
+        The observation space.
     scout : callable
-        Returns observations that were really seen, shape (N, d). Called only where a dimension
-        has no bounds, which is then scaled to the range seen.
+        Returns observations from the environment or the data, shape (N, d). It is called only if
+        a dimension has no bounds; such a dimension is scaled to the range of these observations.
     """
     if isinstance(space, gym.spaces.Discrete | gym.spaces.MultiDiscrete):
         return OneHot()
     low, high = limits(space)
     if is_unbounded(low, high).any():
         low, high = _scaled_from(scout(), low, high)
-    constant = low == high  # a dimension that never changes has no width to divide
+    constant = low == high  # a dimension of zero width cannot be scaled
     box: dict[str, Any] = {
         "low": np.where(constant, low - 0.5, low).tolist(),
         "high": np.where(constant, high + 0.5, high).tolist(),
@@ -47,9 +49,9 @@ def default_basis(space: gym.Space[Any], scout: Callable[[], Matrix]) -> Basis:
 
 
 def _scaled_from(seen: Matrix, low: Vector, high: Vector) -> tuple[Vector, Vector]:
-    """Bounds where there are some; else the range seen, and a quarter of it on either side.
+    """Replace missing bounds by the observed range, with a margin of a quarter on either side.
 
-    A learner goes further than random actions do, hence the margin.
+    The margin is there because a learning agent gets further than random actions do.
     """
     first, last = seen.min(axis=0), seen.max(axis=0)
     margin = np.maximum(0.25 * (last - first), 1e-6)

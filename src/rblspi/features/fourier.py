@@ -10,8 +10,9 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from rblspi.compiled import jit
-from rblspi.features.base import Basis, Features, Vector
+from rblspi.core.compiled import jit
+from rblspi.core.types import Vector
+from rblspi.features.base import Basis, Features
 from rblspi.features.bounds import Bound, bounds, counts_per_dimension, observation_shape
 
 
@@ -19,11 +20,12 @@ from rblspi.features.bounds import Bound, bounds, counts_per_dimension, observat
 def _fourier(parameters: Vector, observation: Vector, out: Vector) -> None:
     """phi_c(s) = cos(pi c . u) with u_d = (s_d - low_d) / (high_d - low_d) clipped to [0, 1].
 
-    The angles add up over the dimensions, so the block of cosines made so far is turned by
-    each multiple of the next dimension's angle; the last dimension varies fastest. Turning
-    needs the sines as well: they sit at ``sines``, where the last turn overwrites them.
+    The angles of the dimensions add up. So for each further dimension, the block of cosines
+    computed so far is rotated by every multiple of that dimension's angle; the last dimension
+    varies fastest. A rotation also needs the sines. They are kept in ``out`` from index ``sines``
+    on, where the last rotation overwrites them.
 
-    ``parameters`` holds for every dimension its order, low and 1 / (high - low).
+    ``parameters`` holds, for every dimension, its order, low and 1 / (high - low).
     """
     sines = len(out) // (int(parameters[0]) + 1)
     out[0] = 1.0
@@ -41,18 +43,18 @@ def _fourier(parameters: Vector, observation: Vector, out: Vector) -> None:
         c, s = cosine, sine
         for j in range(2, order + 1):
             c, s = c * cosine - s * sine, s * cosine + c * sine
-            _turn_block(out, size, sines, j, c, s, more)
-        # In the last turn the sines are in the very place of block 1: it goes last.
-        _turn_block(out, size, sines, 1, cosine, sine, more)
+            _rotate_block(out, size, sines, j, c, s, more)
+        # Block 1 goes last because in the last rotation it overwrites the sines.
+        _rotate_block(out, size, sines, 1, cosine, sine, more)
         size *= order + 1
 
 
 @jit
-def _turn_block(
+def _rotate_block(
     out: Vector, size: int, sines: int, to: int, cosine: float, sine: float, more: bool
 ) -> None:
-    """Write the first block, turned by an angle, over block ``to``; its sines if ``more``."""
-    # An unsigned index spares compiled code the test for a negative one.
+    """Write the first block, rotated by an angle, to block ``to``; also its sines if ``more``."""
+    # Unsigned indices spare compiled code the check for negative ones.
     start = np.uint64(to) * np.uint64(size)
     offset = np.uint64(sines)
     for i in range(np.uint64(size)):
@@ -64,17 +66,17 @@ def _turn_block(
 
 @dataclass(frozen=True)
 class Fourier(Basis):
-    """Cosines of every combination of frequencies up to an order, the constant among them.
+    """Cosines of every combination of frequencies up to an order, including a constant.
 
-    phi_c(s) = cos(pi c . u), for all vectors c of whole numbers from 0 to the order, where u
-    is the observation scaled to [0, 1] in every dimension, and clipped to it.
+    phi_c(s) = cos(pi c . u) for all vectors c of whole numbers from 0 to the order. u is the
+    observation, with every dimension scaled and clipped to [0, 1].
 
     Parameters
     ----------
     order : int or sequence of int
-        The largest frequency, 1 or more, one for all dimensions or one for each.
+        The highest frequency, at least 1: one number for all dimensions, or one for each.
     low, high : float or sequence of float, optional
-        Bounds; those of the observation space unless given.
+        Bounds; by default those of the observation space.
 
     References
     ----------
@@ -87,7 +89,7 @@ class Fourier(Basis):
     high: Bound = None
 
     def build(self, space: gym.Space[Any]) -> Features:
-        """Features for the observations of a bounded space."""
+        """Build the features for a bounded space."""
         low, high = bounds(space, self.low, self.high)
         order = counts_per_dimension("order", self.order, len(low))
         size = self._require_feasible(math.prod(n + 1 for n in order))

@@ -8,14 +8,15 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from rblspi.compiled import jit
-from rblspi.features.base import Basis, Features, Vector
+from rblspi.core.compiled import jit
+from rblspi.core.types import Vector
+from rblspi.features.base import Basis, Features
 from rblspi.features.bounds import discrete_values, observation_shape
 
 
 @jit
 def _one_hot(parameters: Vector, observation: Vector, out: Vector) -> None:
-    """``parameters`` holds for every component its first value and its number of values."""
+    """``parameters`` holds the first value and the number of values of every component."""
     for i in range(len(out)):
         out[i] = 0.0
     first = 0
@@ -29,15 +30,16 @@ def _one_hot(parameters: Vector, observation: Vector, out: Vector) -> None:
 
 @dataclass(frozen=True)
 class OneHot(Basis):
-    """An indicator of each value of a discrete observation: a table, exact and without bias.
+    """An indicator of each value of a discrete observation.
 
-    For a MultiDiscrete space every component has its own indicators, side by side. There is
-    no constant: the indicators of a component add up to it. A value that is not in the space
-    has all features 0.
+    In a Discrete space this makes the value function a table, without approximation error. In a
+    MultiDiscrete space every component has its own indicators. There is no separate constant
+    because the indicators of a component add up to 1. For a value outside the space all
+    indicators are 0.
     """
 
     def build(self, space: gym.Space[Any]) -> Features:
-        """Features for the observations of a Discrete or MultiDiscrete space."""
+        """Build the features for a Discrete or MultiDiscrete space."""
         if not isinstance(space, gym.spaces.Discrete | gym.spaces.MultiDiscrete):
             raise TypeError(
                 f"OneHot needs a Discrete or MultiDiscrete observation space, not {space}: "

@@ -10,17 +10,18 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from rblspi.compiled import jit
-from rblspi.features.base import Basis, Features, Vector
+from rblspi.core.compiled import jit
+from rblspi.core.types import Vector
+from rblspi.features.base import Basis, Features
 from rblspi.features.bounds import Bound, bounds, counts_per_dimension, observation_shape
 
 
 @jit
 def _polynomial(parameters: Vector, observation: Vector, out: Vector) -> None:
-    """1, then u_d = (s_d - low_d) * slope_d, then each monomial: a smaller one times some u_d.
+    """1, then u_d = (s_d - low_d) * slope_d, then the products of two earlier features.
 
-    ``parameters`` holds low and slope for every dimension, then for every monomial of degree
-    two or more the two places in ``out`` whose product it is.
+    ``parameters`` holds low and slope for every dimension, and then, for every monomial of
+    degree two or more, the indices of the two features whose product it is.
     """
     dimensions = len(observation)
     out[0] = 1.0
@@ -36,23 +37,23 @@ def _polynomial(parameters: Vector, observation: Vector, out: Vector) -> None:
 class Polynomial(Basis):
     """Products of powers of the observation's dimensions, up to a total degree.
 
-    The dimensions enter as u_d = scale (s_d - low_d) / (high_d - low_d); with one dimension
-    the features are 1, u, u^2, ..., with more they are ordered by degree: 1, u_1, u_2, u_1^2,
+    The variables are u_d = scale (s_d - low_d) / (high_d - low_d). With one dimension the
+    features are 1, u, u^2, ...; with several they are ordered by degree: 1, u_1, u_2, u_1^2,
     u_1 u_2, u_2^2, ... Observations outside the bounds are not clipped.
 
     Parameters
     ----------
     degree : int
-        The largest total degree, 1 or more.
+        The highest total degree, at least 1.
     scale : float
-        What u_d is at the upper bound.
+        The value of u_d at the upper bound.
     low, high : float or sequence of float, optional
-        Bounds; those of the observation space unless given.
+        Bounds; by default those of the observation space.
 
     Examples
     --------
-    The chain walk's basis in Lagoudakis and Parr (2003), powers of 10 (s + 1) / 20 for the
-    states s = 0, ..., 19, is ``Polynomial(4, scale=10, low=-1, high=19)``.
+    Lagoudakis and Parr (2003) use powers of 10 (s + 1) / 20 for the states s = 0, ..., 19 of the
+    chain walk: ``Polynomial(4, scale=10, low=-1, high=19)``.
     """
 
     degree: int = 4
@@ -61,14 +62,14 @@ class Polynomial(Basis):
     high: Bound = None
 
     def build(self, space: gym.Space[Any]) -> Features:
-        """Features for the observations of a bounded space."""
+        """Build the features for a bounded space."""
         low, high = bounds(space, self.low, self.high)
         (degree,) = counts_per_dimension("degree", self.degree, 1)
         if not (math.isfinite(self.scale) and self.scale != 0):
             raise ValueError(f"scale={self.scale} must be finite and not 0")
         size = self._require_feasible(math.comb(len(low) + degree, degree))
         slope = self.scale / (high - low)
-        # A monomial is the sorted tuple of the dimensions it multiplies.
+        # A monomial is written as the sorted tuple of the dimensions whose product it is.
         monomials = [
             monomial
             for total in range(degree + 1)

@@ -10,8 +10,9 @@ from typing import Any, Literal
 import gymnasium as gym
 import numpy as np
 
-from rblspi.compiled import jit
-from rblspi.features.base import Basis, Features, Vector
+from rblspi.core.compiled import jit
+from rblspi.core.types import Vector
+from rblspi.features.base import Basis, Features
 from rblspi.features.bounds import (
     Bound,
     bounds,
@@ -25,18 +26,20 @@ from rblspi.features.bounds import (
 def _rbf_grid(parameters: Vector, observation: Vector, out: Vector) -> None:
     """phi_i(s) = exp(-1/2 sum_d ((s_d - c_id) / sigma_d)^2), then a constant 1.
 
-    A Gaussian on a grid is a product of one-dimensional ones, and along a dimension, with f
-    the distance from a centre and h the spacing, both in units of sigma,
+    A Gaussian on a grid is a product of one-dimensional Gaussians. Along one dimension, let f be
+    the distance from a centre and h the spacing, both in units of sigma. Then
 
         exp(-(f - (m + 1) h)^2 / 2) = exp(-(f - m h)^2 / 2) * exp(h f) * exp(-h^2 (m + 1/2)).
 
-    The last factor is a constant: one exponential for every dimension and one for the whole
-    grid are enough. Starting at the nearest centre, no factor exceeds 1: nothing overflows.
+    The last factor does not depend on the observation, so one exponential for each dimension and
+    one for the whole grid suffice. Starting from the nearest centre, no factor exceeds 1 and
+    nothing overflows.
 
-    The grid grows from the last dimension, which varies fastest, to the first: each dimension
-    repeats the block made so far, multiplied by its own Gaussians; the block itself goes last.
+    The grid is built from the last dimension, which varies fastest, to the first. Each dimension
+    writes copies of the block computed so far, multiplied by its own Gaussians; the block itself
+    is overwritten last.
 
-    ``parameters`` holds for every dimension, the last first: the number of centres, 1 / sigma,
+    ``parameters`` holds, for every dimension in reverse order: the number of centres, 1 / sigma,
     h, 1 / spacing, the centres, and exp(-h^2 (m + 1/2)) for m = 0, 1, ...
     """
     size = 1
@@ -58,7 +61,7 @@ def _rbf_grid(parameters: Vector, observation: Vector, out: Vector) -> None:
         f = (observation[d] - parameters[centres + nearest]) * parameters[position + 1]
         distance += f * f
         at_nearest = 1.0 if d > 0 else math.exp(-0.5 * distance)
-        # Where the limits of 700 act, the Gaussians are below 1e-80, and may come out as 0.
+        # Where the exponent is limited to 700, the Gaussians are below 1e-80 and may become 0.
         up = math.exp(min(max(parameters[position + 2] * f, -700.0), 700.0))
         down = 1.0 / up
 
@@ -79,8 +82,8 @@ def _rbf_grid(parameters: Vector, observation: Vector, out: Vector) -> None:
 
 @jit
 def _multiply_block(out: Vector, size: int, factor: float, to: int) -> None:
-    """Write ``factor`` times the first ``size`` values over the block of this number."""
-    # An unsigned index spares compiled code the test for a negative one.
+    """Write the first ``size`` values times ``factor`` to block number ``to``."""
+    # Unsigned indices spare compiled code the check for negative ones.
     start = np.uint64(to) * np.uint64(size)
     for i in range(np.uint64(size)):
         out[start + i] = factor * out[i]
@@ -88,20 +91,20 @@ def _multiply_block(out: Vector, size: int, factor: float, to: int) -> None:
 
 @dataclass(frozen=True)
 class RBFGrid(Basis):
-    """Gaussians on a grid over the bounds of the observations, and a constant.
+    """Gaussians on a regular grid over the range of the observations, and a constant.
 
     Parameters
     ----------
     cells : int or sequence of int
-        Gaussians along each dimension.
+        The number of Gaussians along each dimension.
     centres : {"cell", "edge"}
-        ``"cell"``: in the middle of equal cells, low + (i + 1/2) delta with
-        delta = (high - low) / cells, as the paper's authors do. ``"edge"``: evenly spaced
-        from bound to bound, the spacing being delta.
+        ``"cell"``: in the middle of equal cells, at low + (i + 1/2) delta with
+        delta = (high - low) / cells, as in the paper. ``"edge"``: evenly spaced from low to
+        high, with spacing delta.
     width : float or sequence of float
-        Standard deviation in units of delta, one for all dimensions or one for each.
+        Standard deviation in units of delta: one number for all dimensions, or one for each.
     low, high : float or sequence of float, optional
-        Bounds; those of the observation space unless given.
+        Bounds; by default those of the observation space.
     """
 
     cells: int | Sequence[int] = 8
@@ -111,7 +114,7 @@ class RBFGrid(Basis):
     high: Bound = None
 
     def build(self, space: gym.Space[Any]) -> Features:
-        """Features for the observations of a bounded space."""
+        """Build the features for a bounded space."""
         if self.centres not in ("cell", "edge"):
             raise ValueError(f"centres={self.centres!r} is neither 'cell' nor 'edge'")
         low, high = bounds(space, self.low, self.high)

@@ -1,4 +1,4 @@
-"""Tile coding: overlapping partitions of the space of observations."""
+"""Tile coding: several overlapping grids over the observation space."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from rblspi.compiled import jit
-from rblspi.features.base import Basis, Features, Vector
+from rblspi.core.compiled import jit
+from rblspi.core.types import Vector
+from rblspi.features.base import Basis, Features
 from rblspi.features.bounds import Bound, bounds, counts_per_dimension, observation_shape
 
 
 @jit
 def _tile_coding(parameters: Vector, observation: Vector, out: Vector) -> None:
-    """Write ``active`` for the tile of the observation in each tiling, 0 for others, then a 1.
+    """Each tiling has ``active`` for the tile of the observation, 0 elsewhere; then a constant 1.
 
-    ``parameters`` holds the number of tilings and ``active``; for every dimension the number
-    of tiles, low and 1 / tile; for every tiling its displacement along every dimension.
+    ``parameters`` holds the number of tilings and ``active``; for every dimension the number of
+    tiles, low and 1 / width of a tile; for every tiling its displacement along every dimension.
     """
     dimensions = len(observation)
     tilings = int(parameters[0])
@@ -35,7 +36,7 @@ def _tile_coding(parameters: Vector, observation: Vector, out: Vector) -> None:
             tiles = int(parameters[2 + 3 * d])
             place = (observation[d] - parameters[3 + 3 * d]) * parameters[4 + 3 * d]
             place += parameters[displacement + d]
-            # Outside the bounds all tilings end in their outermost tile, as they do on them.
+            # An observation outside the bounds falls into the outermost tile.
             index *= tiles
             if place >= tiles:
                 index += tiles - 1
@@ -48,24 +49,23 @@ def _tile_coding(parameters: Vector, observation: Vector, out: Vector) -> None:
 
 @dataclass(frozen=True)
 class TileCoding(Basis):
-    """Several displaced grids of tiles, in each of which one tile is active, and a constant.
+    """Several displaced grids of tiles, each with one active tile, and a constant.
 
-    The size of a tile is chosen such that every displaced grid covers the bounds with the
-    same number of tiles, (high - low) / (tiles - 1 + 1 / tilings) along a dimension. From one
-    tiling to the next the grid moves by 1, 3, 5, ... parts of a tile in dimension 1, 2, 3, ...,
-    a tile having as many parts as there are tilings: unequal moves spread the tilings evenly.
-    The active features are 1 / sqrt(tilings), so that their vector has length 1.
-    Observations outside the bounds count as on them.
+    Along a dimension, a tile has the width (high - low) / (tiles - 1 + 1 / tilings), so that every
+    displaced grid covers the range with the same number of tiles. From one tiling to the next,
+    the grid moves by 1, 3, 5, ... times (tile width / tilings) in dimension 1, 2, 3, ...; unequal
+    displacements spread the tilings evenly. The active features equal 1 / sqrt(tilings), so that
+    their vector has length 1. Observations outside the bounds are treated as if they lay on them.
 
     Parameters
     ----------
     tiles : int or sequence of int
-        Tiles along each dimension, in each tiling.
+        The number of tiles along each dimension, in each tiling.
     tilings : int
-        Grids laid over each other. A power of two, at least four times the dimensions of the
-        observation, spreads best.
+        The number of grids. A power of two that is at least four times the number of dimensions
+        spreads them best.
     low, high : float or sequence of float, optional
-        Bounds; those of the observation space unless given.
+        Bounds; by default those of the observation space.
 
     References
     ----------
@@ -78,13 +78,13 @@ class TileCoding(Basis):
     high: Bound = None
 
     def build(self, space: gym.Space[Any]) -> Features:
-        """Features for the observations of a bounded space."""
+        """Build the features for a bounded space."""
         low, high = bounds(space, self.low, self.high)
         tiles = counts_per_dimension("tiles", self.tiles, len(low))
         (tilings,) = counts_per_dimension("tilings", self.tilings, 1)
         size = self._require_feasible(tilings * math.prod(tiles) + 1)
         per_tile = (np.array(tiles) - 1.0 + 1.0 / tilings) / (high - low)
-        # A move that had a divisor in common with the tilings would repeat itself too soon.
+        # A displacement that shared a divisor with the number of tilings would repeat too soon.
         moves = islice((n for n in count(1, 2) if math.gcd(n, tilings) == 1), len(low))
         displacements = np.outer(np.arange(tilings), list(moves)) % tilings / tilings
         parameters = np.concatenate(

@@ -1,0 +1,132 @@
+"""Linear SARSA with epsilon-greedy exploration: a skeleton of an agent, to be copied.
+
+After every transition, with the TD error delta = r + gamma Q(s', a') - Q(s, a),
+
+    theta_a += rate delta x / x'x
+
+where x = phi(s), a' is the action that is executed next, and Q(s', a') = 0 if s' is terminal.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import gymnasium as gym
+import numba
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rblspi import Agent
+from rblspi.core import check
+from rblspi.core.compiled import jit_borrowing, jit_inlined
+from rblspi.core.linear_algebra import dot
+from rblspi.core.types import Integers, Vector
+from rblspi.features import BasisLike
+from rblspi.policies.choice import epsilon_greedy
+from rblspi.rollout.loop import CONTINUES, TERMINATED, AgentFunctions
+
+#: value of `State.chosen` if the next action is not chosen yet
+NOT_CHOSEN = -1
+
+
+class State(NamedTuple):
+    """What the algorithm carries from step to step."""
+
+    weights: Vector  # theta, a block of n weights for every action  (k,)
+    chosen: Integers  # the next action, or NOT_CHOSEN               (1,)
+    discount: float
+    rate: float
+    epsilon: float
+
+    def integer_ranges(self, actions: int) -> dict[str, tuple[ArrayLike, ArrayLike]]:
+        """Lowest and highest values of integers that a file may hold, by field."""
+        return {"chosen": (NOT_CHOSEN, actions - 1)}
+
+
+def new_state(k: int, discount: float, rate: float, epsilon: float) -> State:
+    """The state before the first step."""
+    return State(np.zeros(k), np.full(1, NOT_CHOSEN, np.int64), discount, rate, epsilon)
+
+
+@jit_inlined
+def act(agent: State, x: Vector, rng: Any) -> int:
+    """The action that `observe` has chosen; in a new episode, an epsilon-greedy one."""
+    chosen = agent.chosen[0]
+    agent.chosen[0] = NOT_CHOSEN
+    if chosen >= 0:
+        return int(chosen)
+    return epsilon_greedy(agent.weights, x, agent.epsilon, rng)
+
+
+@jit_inlined
+def observe(
+    agent: State, x: Vector, action: int, reward: float, y: Vector, end: int, rng: Any
+) -> None:
+    """Choose the next action, and learn from the transition."""
+    delta = reward - _value(agent.weights, x, action)
+    if end != TERMINATED:
+        next_action = epsilon_greedy(agent.weights, y, agent.epsilon, rng)
+        delta += agent.discount * _value(agent.weights, y, next_action)
+        agent.chosen[0] = next_action if end == CONTINUES else NOT_CHOSEN
+    step = agent.rate * delta / max(dot(x, x), 1e-300)
+    block = agent.weights[action * len(x) : (action + 1) * len(x)]
+    for i in range(len(x)):
+        block[i] += step * x[i]
+
+
+@jit_borrowing
+def _value(weights: Vector, x: Vector, action: int) -> float:
+    """Q(s, a) = phi(s)'theta_a."""
+    return dot(weights[action * len(x) : (action + 1) * len(x)], x)
+
+
+class MyAgent(Agent):
+    """Learns online by linear SARSA with epsilon-greedy exploration.
+
+    Parameters
+    ----------
+    env : gymnasium.Env or str
+        An environment with discrete actions, or the id of one.
+    basis : Basis, callable or fitted transformer, optional
+        State features; chosen by the observation space unless given.
+    rate : float
+        Share of the TD error that a transition corrects.
+    epsilon : float
+        Probability of a random action.
+    discount : float
+        gamma.
+    seed : int, optional
+        Of everything random; one drawn from the operating system unless given.
+    """
+
+    functions = AgentFunctions(act, observe, numba.typeof(new_state(1, 0.0, 0.0, 0.0)))
+    state: State
+
+    def __init__(
+        self,
+        env: gym.Env[Any, Any] | str,
+        basis: BasisLike | None = None,
+        *,
+        rate: float = 0.1,
+        epsilon: float = 0.1,
+        discount: float = 0.99,
+        seed: int | None = None,
+    ) -> None:
+        self.rate = check.fraction("rate", rate)
+        self.epsilon = check.fraction("epsilon", epsilon)
+        super().__init__(env, basis, discount=discount, seed=seed)
+
+    def _initial_state(self) -> State:
+        k = self.actions * self.features.size
+        return new_state(k, self.discount, self.rate, self.epsilon)
+
+    def _weights(self, explore: bool) -> Vector:
+        return self.state.weights
+
+    def _exploring_epsilon(self) -> float:
+        return self.epsilon
+
+    def leave_episode(self) -> None:
+        """Begin a new episode, whose first action is not chosen yet."""
+        super().leave_episode()
+        self.state.chosen[0] = NOT_CHOSEN

@@ -1,0 +1,171 @@
+"""The two online algorithms as a textbook writes them, and RBLSPI walks the same trajectory.
+
+Dense matrices, `inv`, one transition at a time: slow and plain. The tests check the library's
+agents against these versions, and the benchmarks measure how much faster the agents are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import gymnasium as gym
+import numpy as np
+from numpy.typing import NDArray
+
+from rblspi import RBLSPI, RBFGrid
+
+Vector = NDArray[np.float64]
+
+
+class Walk(NamedTuple):
+    """What a learner did and where it ended."""
+
+    actions: NDArray[np.int64]
+    rewards: Vector
+    weights: Vector
+
+
+def action_features(phi: Vector, action: int, actions: int) -> Vector:
+    """phi(s, a) = e_a (x) phi(s)."""
+    out = np.zeros(actions * len(phi))
+    out[action * len(phi) : (action + 1) * len(phi)] = phi
+    return out
+
+
+def greedy(phi: Vector, weights: Vector) -> int:
+    """argmax_a phi'theta_a."""
+    return int(np.argmax(weights.reshape(-1, len(phi)) @ phi))
+
+
+def rblspi(
+    env: gym.Env[Any, Any],
+    seed: int,
+    phi: Callable[[Any], Vector],
+    rng: np.random.Generator,
+    steps: int,
+    *,
+    discount: float,
+    prior_precision: float,
+    noise_precision: float,
+    update_every: int,
+    sample_every: int | None = None,
+    ridge: float = 1e-6,
+) -> Walk:
+    """Algorithm 1 of the paper; ``update_every`` 0 stands for the end of the episode."""
+    actions = int(env.action_space.n)
+    observation, _ = env.reset(seed=seed)
+    x = phi(observation)
+    k = actions * len(x)
+    A, C, b = np.zeros((k, k)), ridge * np.eye(k), np.zeros(k)
+    m = rng.standard_normal(k)
+    theta, z = m.copy(), None
+    taken, rewards = np.empty(steps, np.int64), np.empty(steps)
+    for t in range(steps):
+        a = greedy(x, theta)
+        observation, r, terminated, truncated, _ = env.step(a)
+        y = phi(observation)
+        f = action_features(x, a, actions)
+        g = np.zeros(k) if terminated else action_features(y, greedy(y, m), actions)
+        A += np.outer(f, f - discount * g)
+        C += np.outer(f, f)
+        b += f * r
+        ended = terminated or truncated
+        update = due(update_every, t + 1, ended)
+        sample = due(update_every if sample_every is None else sample_every, t + 1, ended)
+        if sample or (update and z is None):
+            z = rng.standard_normal(k)
+        if sample or update:
+            C_inverse = np.linalg.inv(C)
+            precision = prior_precision * np.eye(k) + noise_precision * A.T @ C_inverse @ A
+            S = np.linalg.inv(precision)
+            m = noise_precision * S @ A.T @ C_inverse @ b
+            # N(m, S): any square root of S will do; this one is the agent's.
+            theta = m + np.linalg.inv(np.linalg.cholesky((precision + precision.T) / 2)).T @ z
+        taken[t], rewards[t] = a, r
+        x = y
+        if ended:
+            observation, _ = env.reset()
+            x = phi(observation)
+    return Walk(taken, rewards, m)
+
+
+def online_lspi(
+    env: gym.Env[Any, Any],
+    seed: int,
+    phi: Callable[[Any], Vector],
+    rng: np.random.Generator,
+    steps: int,
+    *,
+    discount: float,
+    on_policy: bool,
+    update_every: int,
+    epsilon: float = 1.0,
+    decay: float = 0.9968,
+    diagonal: float = 1e-6,
+) -> Walk:
+    """Online LSPI with epsilon-greedy exploration."""
+    actions = int(env.action_space.n)
+    observation, _ = env.reset(seed=seed)
+    x = phi(observation)
+    k = actions * len(x)
+    A, b, theta = diagonal * np.eye(k), np.zeros(k), np.zeros(k)
+    taken, rewards = np.empty(steps, np.int64), np.empty(steps)
+    chosen = None
+
+    def explore(features: Vector) -> int:
+        if rng.random() < epsilon:
+            return int(rng.random() * actions)
+        return greedy(features, theta)
+
+    for t in range(steps):
+        a = explore(x) if chosen is None else chosen
+        observation, r, terminated, truncated, _ = env.step(a)
+        y = phi(observation)
+        epsilon *= decay
+        chosen = None
+        f, g = action_features(x, a, actions), np.zeros(k)
+        if not terminated:
+            next_action = explore(y) if on_policy else greedy(y, theta)
+            chosen = next_action if on_policy and not truncated else None
+            g = action_features(y, next_action, actions)
+        A += np.outer(f, f - discount * g)
+        b += f * r
+        ended = terminated or truncated
+        if due(update_every, t + 1, ended):
+            theta = np.linalg.solve(A, b)
+        taken[t], rewards[t] = a, r
+        x = y
+        if ended:
+            observation, _ = env.reset()
+            x = phi(observation)
+    return Walk(taken, rewards, theta)
+
+
+def due(every: int, transitions: int, ended: bool) -> bool:
+    """Every so many transitions of the whole run; 0: at the end of every episode."""
+    return ended if every == 0 else transitions % every == 0
+
+
+def agent_rng(seed: int) -> np.random.Generator:
+    """The random numbers that an agent with this seed draws from."""
+    return np.random.default_rng(np.random.SeedSequence(seed).spawn(3)[0])
+
+
+def main() -> None:
+    name, steps = "rblspi/MountainCar-v0", 2000
+    settings = {"discount": 0.99, "prior_precision": 0.001, "noise_precision": 0.1}
+    agent = RBLSPI(name, RBFGrid(4), update_every=20, seed=0, **settings).learn(steps)
+    env = gym.make(name)
+    walk = rblspi(
+        *(env, agent.session.seed, agent.features, agent_rng(0), steps),
+        update_every=20,
+        **settings,
+    )
+    difference = np.linalg.norm(agent.state.mean - walk.weights) / np.linalg.norm(walk.weights)
+    print(f"the textbook chose each action {np.bincount(walk.actions).tolist()} times")
+    print(f"its weights after {steps} steps are those of RBLSPI to {difference:.0e}")
+
+
+if __name__ == "__main__":
+    main()

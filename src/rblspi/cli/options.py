@@ -1,0 +1,46 @@
+"""Options and arguments that several commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import typer
+
+SavedArgument: TypeAlias = Annotated[
+    Path, typer.Argument(metavar="SAVED", help="An agent or a policy: its file or its folder.")
+]
+EnvironmentArgument: TypeAlias = Annotated[
+    str, typer.Argument(metavar="ENV_ID", help="Any Gymnasium id; module:EnvId imports first.")
+]
+OptionalEnvironmentArgument: TypeAlias = Annotated[
+    str | None, typer.Argument(metavar="ENV_ID", help="Any Gymnasium id; module:EnvId imports it.")
+]
+EnvironmentOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--env", metavar="ENV_ID", help="Another environment; module:EnvId imports it."),
+]
+EnvironmentSettings: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("--env-set", metavar="NAME=VALUE", help="An argument of the environment."),
+]
+Settings: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="A setting of the algorithm; repeatable."),
+]
+BasisOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--basis",
+        help='rbf:8, "RBFGrid(8, width=0.5)", fourier:3, ...: see rblspi list.',
+        show_default="chosen for the observations",
+    ),
+]
+Explore: TypeAlias = Annotated[
+    bool, typer.Option("--explore", help="Act as in training, not by the best estimate.")
+]
+Seed: TypeAlias = Annotated[int, typer.Option("--seed", min=0, help="Of everything random.")]
+Cluster: TypeAlias = Annotated[
+    str | None, typer.Option("--cluster", metavar="ADDRESS", help="A Dask scheduler to work on.")
+]
+Quiet: TypeAlias = Annotated[bool, typer.Option("--quiet", help="No progress.")]

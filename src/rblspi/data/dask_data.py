@@ -1,0 +1,103 @@
+"""Fitting on a Dask cluster: the data stay where they are, and the sums come back.
+
+In every pass the workers receive the policy, read their partitions and return the sums over them.
+The sums are merged in the order of the partitions, so the numbers do not depend on the workers.
+If a worker is lost, another one repeats its partitions. If the scheduler is lost, so is the pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Protocol, TypeVar
+
+from rblspi.core.cluster import ClusterError
+from rblspi.data.decoding import BadRows
+from rblspi.data.transitions import Transitions
+
+Result = TypeVar("Result")
+Work = Callable[[Iterable[Transitions]], Result]
+
+
+class PartitionedData(Protocol):
+    """Data that can be split into partitions, for example `rblspi.data.ParquetData`."""
+
+    def partitions(self) -> Sequence[Iterable[Transitions]]:
+        """The partitions. They are sent to workers and should hold names of files, not rows."""
+
+
+class DaskData:
+    """Data whose partitions are read by the workers of a Dask cluster.
+
+    Estimators accept it in place of the data themselves and compute the same numbers.
+
+    Parameters
+    ----------
+    data : PartitionedData or sequence of iterables of Transitions
+        The workers must be able to open the files under the same names.
+    client : dask.distributed.Client
+
+    Attributes
+    ----------
+    bad : BadRows
+        The bad rows that were skipped during the latest pass.
+    """
+
+    def __init__(
+        self, data: PartitionedData | Sequence[Iterable[Transitions]], client: Any
+    ) -> None:
+        self.data = list(data.partitions() if hasattr(data, "partitions") else data)
+        self.client = client
+        self.bad = BadRows()
+
+    def __iter__(self) -> Iterator[Transitions]:
+        """Iterate over the transitions in this process, to look at the first few."""
+        for partition in self.data:
+            yield from partition
+
+    def map_partitions(self, work: Work[Result]) -> Iterator[Result]:
+        """Apply a function to every partition on the cluster; yields the results in order.
+
+        Raises
+        ------
+        ClusterError
+            If the scheduler is lost, or a partition keeps killing its worker.
+        """
+        self.bad = BadRows()
+        with _lost_cluster(len(self.data), len(self.data)):
+            # The work is the result of a task because, unlike data that are sent, a lost result
+            # is computed again.
+            shared = self.client.submit(_same, work, pure=False)
+            futures = self.client.map(_run, self.data, work=shared, pure=False)
+        while futures:
+            with _lost_cluster(len(futures), len(self.data)):
+                result, bad = futures[0].result()
+            del futures[0]  # lets the cluster free its memory
+            self.bad.add(bad)
+            yield result
+
+
+@contextmanager
+def _lost_cluster(missing: int, partitions: int) -> Iterator[None]:
+    """Turn the errors by which Dask reports a lost cluster into a `ClusterError`."""
+    from distributed import CancelledError, KilledWorker, client
+    from distributed.comm import CommClosedError
+
+    closed = getattr(client, "ClosedClientError", CancelledError)  # not in all versions of Dask
+    try:
+        yield
+    except (CancelledError, CommClosedError, KilledWorker, closed) as error:
+        sentence = str(error).partition("\n")[0].partition(". ")[0]
+        reason = f"{type(error).__name__}: {sentence}".strip(".: ")
+        raise ClusterError(
+            f"the sums of {missing} of {partitions} partitions were lost on the Dask cluster "
+            f"({reason}); fitting again starts over"
+        ) from error
+
+
+def _same(work: Work[Result]) -> Work[Result]:
+    return work
+
+
+def _run(partition: Iterable[Transitions], work: Work[Result]) -> tuple[Result, BadRows]:
+    return work(partition), getattr(partition, "bad", BadRows())

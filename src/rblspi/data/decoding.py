@@ -1,0 +1,234 @@
+"""From the rows of a table to transitions, with every value checked.
+
+Arrow arrays become NumPy arrays, without copying where possible. A row is bad if a value is
+missing, a number is not finite, the action does not exist or the state has the wrong length.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rblspi.core.types import Array, Integers, Mask
+from rblspi.data.columns import DataError
+from rblspi.data.transitions import Transitions
+
+
+@dataclass
+class BadRows:
+    """Bad rows that were skipped during the latest pass.
+
+    Attributes
+    ----------
+    count : int
+    by_column : Counter
+        A bad row counts for the first column in which it is bad.
+    first : str
+        Where the first bad row is, and what is wrong with it.
+    """
+
+    count: int = 0
+    by_column: Counter[str] = field(default_factory=Counter)
+    first: str = ""
+
+    def add(self, others: BadRows) -> None:
+        """Add the bad rows of the next partition."""
+        self.count += others.count
+        self.by_column.update(others.by_column)
+        self.first = self.first or others.first
+
+    def __str__(self) -> str:
+        """All of them in one sentence."""
+        if not self.count:
+            return "no bad rows"
+        columns = ", ".join(f"{name} {n:,}" for name, n in self.by_column.most_common())
+        return f"{self.count:,} bad rows left out ({columns}); the first: {self.first}"
+
+
+class TableChunk(NamedTuple):
+    """Consecutive rows of a table."""
+
+    rows: Any  # pyarrow.RecordBatch
+    source: str  # the name of the table in error messages
+    first_row: int  # the number of the first row in the table
+
+
+class Decoder:
+    """Converts chunks of a table to transitions.
+
+    Parameters
+    ----------
+    columns : dict
+        Maps the fields of a transition to the names of their columns.
+    actions : int, optional
+        The number of actions; by default every whole number from 0 on is an action.
+    dimensions : int, optional
+        The length of states that are lists; by default the most common one in the first chunk.
+    skip_bad : bool
+        Whether to skip and count bad rows instead of raising an error.
+    """
+
+    def __init__(
+        self,
+        columns: dict[str, tuple[str, ...]],
+        actions: int | None,
+        dimensions: int | None = None,
+        skip_bad: bool = False,
+    ) -> None:
+        self.columns = columns
+        self.actions = actions
+        self.dimensions = dimensions
+        self.skip_bad = skip_bad
+        self.bad = BadRows()
+
+    def decode(self, chunk: TableChunk) -> Transitions | None:
+        """The transitions in a chunk; None if all of its rows are bad."""
+        rows = _Rows(chunk, self.bad if self.skip_bad else None)
+        inferred = "truncated" not in self.columns
+        columns: list[NDArray[Any]] = [
+            self._states(rows, "state"),
+            self._actions(rows),
+            rows.numbers(self.columns["reward"][0]),
+            self._states(rows, "next_state"),
+            rows.flags(self.columns["terminated"][0]),
+            np.zeros(len(rows.good), np.bool_)
+            if inferred
+            else rows.flags(self.columns["truncated"][0]),
+        ]
+        skipped = len(rows.good) - int(rows.good.sum())
+        if skipped:
+            self.bad.count += skipped
+            columns = [column[rows.good] for column in columns]
+        if not len(columns[0]):
+            return None
+        transitions = Transitions(*columns)
+        transitions.require_shapes()
+        # A skipped row may have been the last one of its episode.
+        return transitions.with_inferred_truncation() if inferred or skipped else transitions
+
+    def _states(self, rows: _Rows, field: str) -> NDArray[Any]:
+        names = self.columns[field]
+        if len(names) > 1:
+            return np.stack([rows.numbers(name) for name in names], axis=1)
+        column = rows.column(names[0])
+        if _is_list(column.type):
+            return self._lists(rows, names[0])
+        if _is_integer(column.type) and not column.null_count:
+            return np.asarray(column.to_numpy(zero_copy_only=False), np.int64)
+        return rows.numbers(names[0])
+
+    def _lists(self, rows: _Rows, name: str) -> Array:
+        """States in one column of lists, which must all have the same length."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        column = rows.column(name)
+        if not _is_number(column.type.value_type):
+            raise rows.error(name, f"lists of {column.type.value_type} are not lists of numbers")
+        lengths = np.asarray(pc.fill_null(pc.list_value_length(column), -1))
+        if self.dimensions is None:
+            self.dimensions = int(np.bincount(lengths + 1).argmax() - 1)  # the most common
+        size = max(self.dimensions, 0)
+        fits: Mask = lengths == size
+        rows.require(name, fits, f"has another length than {size}")
+        values = np.full((len(lengths), size), np.nan)
+        flat = pc.list_flatten(column.filter(pa.array(fits)))
+        values[fits] = np.asarray(pc.cast(flat, "float64", safe=False)).reshape(-1, size)
+        rows.require(name, ~fits | np.isfinite(values).all(axis=1), "must be finite numbers")
+        return values
+
+    def _actions(self, rows: _Rows) -> Integers:
+        name = self.columns["action"][0]
+        column = rows.column(name)
+        whole = _is_integer(column.type) and not column.null_count
+        values = column.to_numpy(zero_copy_only=False) if whole else rows.numbers(name)
+        known = values >= 0
+        what = "is not an action, which count from 0"
+        if self.actions is not None:
+            known &= values < self.actions
+            what = f"is not an action: they go from 0 to {self.actions - 1}"
+        if not whole:
+            known &= values == np.floor(values)
+        rows.require(name, known, what)
+        return np.where(known, values, 0).astype(np.int64)
+
+
+class _Rows:
+    """The columns of a chunk, and which of its rows are good so far.
+
+    Bad rows are recorded in ``bad``; where it is None, the first bad row raises an error.
+    """
+
+    def __init__(self, chunk: TableChunk, bad: BadRows | None) -> None:
+        self.chunk = chunk
+        self.bad = bad
+        self.good: Mask = np.ones(chunk.rows.num_rows, np.bool_)
+
+    def column(self, name: str) -> Any:
+        """A column as an Arrow array."""
+        return self.chunk.rows.column(name)
+
+    def numbers(self, name: str) -> Array:
+        """A column of finite numbers."""
+        column = self.column(name)
+        if not _is_number(column.type):
+            raise self.error(name, f"{column.type} is not a type of numbers")
+        values = np.asarray(column.to_numpy(zero_copy_only=False), np.float64)
+        self.require(name, np.isfinite(values), "must be a finite number")
+        return values
+
+    def flags(self, name: str) -> Mask:
+        """A column of booleans, or of the numbers 0 and 1."""
+        import pyarrow as pa
+
+        column = self.column(name)
+        if pa.types.is_boolean(column.type):
+            self.require(name, ~np.asarray(column.is_null()), "must be true or false")
+            return np.asarray(column.fill_null(False), np.bool_)
+        values = self.numbers(name)
+        self.require(name, (values == 0) | (values == 1), "must be true or false")
+        flags: Mask = values == 1
+        return flags
+
+    def require(self, name: str, holds: Mask, what: str) -> None:
+        """Raise an error for the first row in which this does not hold, or record all of them."""
+        bad = self.good & ~holds
+        if not bad.any():
+            return
+        row = int(bad.argmax())
+        value = self.column(name)[row].as_py()
+        source, first_row = self.chunk.source, self.chunk.first_row
+        sentence = f"{source}, row {first_row + row}, column {name}: {value!r} {what}"
+        if self.bad is None:
+            raise DataError(f"{sentence}; --skip-bad (skip_bad=True) leaves such rows out")
+        self.bad.first = self.bad.first or sentence
+        self.bad.by_column[name] += int(bad.sum())
+        self.good[bad] = False
+
+    def error(self, name: str, what: str) -> DataError:
+        """An error that concerns a whole column."""
+        return DataError(f"{self.chunk.source}, column {name}: {what}")
+
+
+def _is_list(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(
+        pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+    )
+
+
+def _is_integer(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_integer(kind))
+
+
+def _is_number(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(_is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_null(kind))

@@ -1,0 +1,86 @@
+"""Minari data sets with discrete actions, one episode at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from rblspi.data.columns import DataError
+from rblspi.data.transitions import Transitions
+
+
+class MinariData:
+    """The transitions of a Minari data set. Each chunk is an episode.
+
+    Parameters
+    ----------
+    dataset : minari.MinariDataset or str
+        A data set, or the name of one that is stored locally.
+
+    Raises
+    ------
+    DataError
+        If the actions are not discrete, or the observations are not arrays of numbers.
+    """
+
+    def __init__(self, dataset: Any) -> None:
+        self.dataset = _load(dataset) if isinstance(dataset, str) else dataset
+        self.name = str(self.dataset.spec.dataset_id)
+        space = self.dataset.spec.action_space
+        if not isinstance(space, gym.spaces.Discrete):
+            raise DataError(f"{self.name} has the actions {space}, which are not discrete")
+        self.actions = int(space.n)
+        self.observation_space = self.dataset.spec.observation_space
+        if not isinstance(
+            self.observation_space,
+            gym.spaces.Box | gym.spaces.Discrete | gym.spaces.MultiDiscrete,
+        ):
+            raise DataError(
+                f"{self.name} has the observations {self.observation_space}, which are not arrays "
+                "of numbers"
+            )
+        self._first_action = int(space.start)
+
+    @property
+    def size(self) -> int:
+        """The number of transitions."""
+        return int(self.dataset.total_steps)
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """The environment in which the data were collected, if the data set names it."""
+        spec = self.dataset.spec.env_spec
+        return {} if spec is None else {"environment": spec.id, "arguments": dict(spec.kwargs)}
+
+    def __iter__(self) -> Iterator[Transitions]:
+        """Iterate over the episodes."""
+        for episode in self.dataset.iterate_episodes():
+            if not len(episode.actions):
+                continue
+            try:
+                yield Transitions.from_arrays(
+                    episode.observations[:-1],
+                    np.asarray(episode.actions) - self._first_action,
+                    episode.rewards,
+                    episode.observations[1:],
+                    episode.terminations,
+                    episode.truncations,
+                )
+            except (ValueError, TypeError) as error:
+                raise DataError(f"{self.name}, episode {episode.id}: {error}") from error
+
+
+def _load(name: str) -> Any:
+    try:
+        import minari
+    except ImportError as error:
+        raise ImportError('Minari data need minari: pip install "rblspi[minari]"') from error
+    try:
+        return minari.load_dataset(name)
+    except (FileNotFoundError, ValueError) as error:
+        raise DataError(
+            f"there is no Minari data set {name!r} here: run minari download {name} ({error})"
+        ) from error

@@ -1,0 +1,181 @@
+"""Logged transitions in columns, the one form in which all data reach the estimators."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rblspi.core.types import Array, Integers, Mask
+
+#: the kinds of numbers in each column, as letters of NumPy
+_KINDS = ("biuf", "iu", "biuf", "biuf", "b", "b")
+
+
+class Transitions(NamedTuple):
+    """Transitions (s, a, r, s') in rows, in the order in which they happened.
+
+    The constructor takes the columns as they are; `from_arrays` converts and checks them.
+
+    Attributes
+    ----------
+    observations : ndarray, shape (N, ...)
+        s: a number, a vector or an array of any shape in each row.
+    actions : ndarray of int64, shape (N,)
+        a, counted from 0.
+    rewards : ndarray, shape (N,)
+    next_observations : ndarray, shape (N, ...)
+        s', also where a time limit cut the episode short.
+    terminated : ndarray of bool, shape (N,)
+        Whether s' is terminal. Its features are then 0, whatever the next observation is.
+    truncated : ndarray of bool, shape (N,)
+        Whether the episode was cut short after this transition, for example by a time limit.
+    """
+
+    observations: NDArray[Any]
+    actions: Integers
+    rewards: Array
+    next_observations: NDArray[Any]
+    terminated: Mask
+    truncated: Mask
+
+    @classmethod
+    def from_arrays(
+        cls,
+        observations: ArrayLike,
+        actions: ArrayLike,
+        rewards: ArrayLike,
+        next_observations: ArrayLike,
+        terminated: ArrayLike,
+        truncated: ArrayLike | None = None,
+    ) -> Self:
+        """Convert columns to transitions and check every value.
+
+        If ``truncated`` is not given, it is inferred: an episode was cut short wherever the next
+        row does not continue it, that is, where its observation is not this row's next one.
+
+        Raises
+        ------
+        ValueError, TypeError
+            The message names the column, the row and the value.
+        """
+        taken = _actions("actions", actions)
+        checked = cls(
+            _numbers("observations", observations),
+            taken,
+            _numbers("rewards", rewards).astype(np.float64, copy=False),
+            _numbers("next_observations", next_observations),
+            _flags("terminated", terminated),
+            _flags("truncated", np.zeros(len(taken), np.bool_) if truncated is None else truncated),
+        )
+        checked.require_shapes()
+        return checked.with_inferred_truncation() if truncated is None else checked
+
+    def with_inferred_truncation(self) -> Self:
+        """The same transitions, also cut short where the next row does not continue the episode."""
+        differ = self.next_observations[:-1] != self.observations[1:]
+        truncated = self.truncated.copy()
+        truncated[:-1] |= differ.any(axis=tuple(range(1, differ.ndim))) & ~self.terminated[:-1]
+        return self._replace(truncated=truncated)
+
+    def require_shapes(self) -> None:
+        """Raise a ValueError if the shapes of the columns do not match."""
+        if self.size == 0:
+            raise ValueError("observations has no rows: at least one transition is needed")
+        for name, column in zip(self._fields, self, strict=True):
+            expected = self.observations.shape
+            if "observations" not in name:
+                expected = expected[:1]
+            if column.shape != expected:
+                raise ValueError(
+                    f"{name} has shape {column.shape}, but observations of shape "
+                    f"{self.observations.shape} go with a shape of {expected}"
+                )
+
+    def conformed(self) -> Transitions:
+        """These transitions, with columns of the right types and shapes.
+
+        Values are checked only if columns have to be converted. This is for transitions that come
+        straight from the constructor.
+        """
+        if all(
+            isinstance(column, np.ndarray) and column.dtype.kind in kinds
+            for column, kinds in zip(self, _KINDS, strict=True)
+        ):
+            self.require_shapes()
+            return self
+        return Transitions.from_arrays(*self)
+
+    def starts(self, before: Transitions | None = None) -> Mask:
+        """In which rows an episode starts.
+
+        Parameters
+        ----------
+        before : Transitions, optional
+            The preceding chunk, whose last episode may continue in this one. Without it the
+            first row counts as a start.
+        """
+        first = np.ones(self.size, np.bool_)
+        first[1:] = (self.terminated | self.truncated)[:-1]
+        if before is not None:
+            ended = bool(before.terminated[-1] or before.truncated[-1])
+            same = np.array_equal(before.next_observations[-1], self.observations[0])
+            first[0] = ended or not same
+        return first
+
+    @property
+    def size(self) -> int:
+        """N, the number of transitions. ``len`` gives the number of columns instead."""
+        return len(self.observations)
+
+    def rows(self, start: int, stop: int) -> Transitions:
+        """The transitions from row ``start`` to before row ``stop``, without copying."""
+        return Transitions._make(column[start:stop] for column in self)
+
+    def batches(self, rows: int) -> Iterator[Transitions]:
+        """Yield batches of this many rows, without copying."""
+        for start in range(0, self.size, rows):
+            yield self.rows(start, start + rows)
+
+
+def _column(name: str, values: ArrayLike) -> NDArray[Any]:
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        raise ValueError(f"{name} has rows of different shapes") from error
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"{name} of type {array.dtype} must be numbers")
+    if array.ndim == 0:
+        raise ValueError(f"{name}={array[()]} must have a row for every transition")
+    return array
+
+
+def _numbers(name: str, values: ArrayLike) -> NDArray[Any]:
+    """Finite numbers of any type."""
+    array = _column(name, values)
+    if array.dtype.kind == "f":
+        _require(np.isfinite(array), name, array, "must be finite")
+    return array
+
+
+def _actions(name: str, values: ArrayLike) -> Integers:
+    array = _numbers(name, values)
+    _require(array >= 0, name, array, "must be 0 or more")
+    if array.dtype.kind == "f":  # tables often hold whole numbers as floats
+        _require(array == np.floor(array), name, array, "must be a whole number")
+    return array.astype(np.int64, copy=False)
+
+
+def _flags(name: str, values: ArrayLike) -> Mask:
+    array = _column(name, values)
+    if array.dtype.kind != "b":
+        _require((array == 0) | (array == 1), name, array, "must be true or false")
+    return array.astype(np.bool_, copy=False)
+
+
+def _require(holds: Mask, name: str, array: NDArray[Any], what: str) -> None:
+    if not holds.all():
+        row = int(np.flatnonzero(~holds.reshape(len(holds), -1).all(axis=1))[0])
+        raise ValueError(f"{name} in row {row} is {array[row].tolist()}: it {what}")

@@ -1,0 +1,213 @@
+"""Verdicts on claims: whether what was measured supports a statement.
+
+A claim is judged by findings. A finding is a number with its 95% confidence interval and a line
+that the number should be above or below. It holds if the whole interval is on the right side of the
+line, does not hold if the whole interval is on the wrong side, and is undecided otherwise. A claim
+holds if all its findings hold, and does not hold if one of them does not.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from rblspi.core.intervals import Interval, difference_interval, mean_interval, share_interval
+from rblspi.core.types import Array, Mask
+from rblspi.experiments.definitions import Curve
+from rblspi.experiments.results import CurveResult, FigureResult
+
+Verdict = Literal["holds", "does not hold", "undecided"]
+
+
+class Missing(LookupError):
+    """A curve that a claim needs has no runs yet."""
+
+
+class Finding(NamedTuple):
+    """A measured number and the line that it should be above or below."""
+
+    what: str
+    measured: Interval
+    line: float
+    above: bool
+    runs: int
+    counts: bool = True  # whether the verdict depends on it
+
+    @property
+    def verdict(self) -> Verdict:
+        """On which side of the line the interval lies."""
+        _, low, high = self.measured
+        if not (math.isfinite(low) and math.isfinite(high)):
+            return "undecided"
+        if low > self.line or high < self.line:
+            return "holds" if (low > self.line) == self.above else "does not hold"
+        return "undecided"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement that experiments can support or refute.
+
+    Attributes
+    ----------
+    id : str
+    figure : str
+        Id of the figure that shows it.
+    says : str
+        The statement.
+    judged_by : str
+        The rule that turns numbers into a verdict, in words.
+    findings : callable
+        The rule as a function from `Evidence` to findings. It raises `Missing` if there are no
+        runs.
+    """
+
+    id: str
+    figure: str
+    says: str
+    judged_by: str
+    findings: Callable[[Evidence], Iterable[Finding]]
+
+
+class Judgement(NamedTuple):
+    """A claim, its verdict and the findings behind it."""
+
+    claim: Claim
+    verdict: Verdict
+    findings: tuple[Finding, ...]
+    note: str
+
+    @property
+    def plain(self) -> dict[str, Any]:
+        """The judgement as data for JSON."""
+        return {
+            "id": self.claim.id,
+            "figure": self.claim.figure,
+            "says": self.claim.says,
+            "judged_by": self.claim.judged_by,
+            "verdict": self.verdict,
+            "note": self.note,
+            "findings": [
+                {
+                    "what": finding.what,
+                    "mean": _rounded(finding.measured.mean),
+                    "interval": [_rounded(end) for end in finding.measured[1:]],
+                    "should_be": "above" if finding.above else "below",
+                    "line": finding.line,
+                    "runs": finding.runs,
+                    "verdict": finding.verdict,
+                    "counts": finding.counts,
+                }
+                for finding in self.findings
+            ],
+        }
+
+
+def _rounded(value: float) -> float | None:
+    return float(f"{value:.6g}") if math.isfinite(value) else None
+
+
+class Evidence:
+    """The runs of several figures, found by their curve.
+
+    Parameters
+    ----------
+    figures : iterable of FigureResult
+    shortened : mapping, optional
+        Curves that were run in place of others, by the digest of the curve that they replace.
+    """
+
+    def __init__(
+        self, figures: Iterable[FigureResult], shortened: Mapping[str, Curve] | None = None
+    ) -> None:
+        self._results = {d: r for figure in figures for d, r in figure.curves.items()}
+        self._shortened = shortened or {}
+
+    def of(self, curve: Curve) -> CurveResult:
+        """The runs of a curve, or of the curve that was run in its place."""
+        instead = self._shortened.get(curve.digest, curve)
+        result = self._results.get(instead.digest)
+        if result is None or not result.runs:
+            raise Missing(curve.name)
+        return result
+
+    def lengths(self, curve: Curve) -> Array:
+        """Steps of every episode, shape (R, E)."""
+        return np.asarray(self.of(curve).arrays["length"], dtype=np.float64)
+
+    def returns(self, curve: Curve) -> Array:
+        """Returns of every episode, shape (R, E)."""
+        return np.asarray(self.of(curve).arrays["return"], dtype=np.float64)
+
+    def common(self, curves: Sequence[Curve], number: Callable[[Curve], Array]) -> Array:
+        """One number per seed, averaged over curves, for the seeds that all curves have."""
+        seeds = set.intersection(*(set(self.of(curve).seeds) for curve in curves))
+        if not seeds:
+            raise Missing(f"runs with common seeds of {curves[0].name} and others")
+        rows = [number(curve)[[seed in seeds for seed in self.of(curve).seeds]] for curve in curves]
+        mean: Array = np.mean(rows, axis=0)
+        return mean
+
+
+def judge(claim: Claim, evidence: Evidence, shortened: str = "") -> Judgement:
+    """Judge a claim by the evidence.
+
+    Parameters
+    ----------
+    claim : Claim
+    evidence : Evidence
+    shortened : str
+        Why the runs are too short to decide anything, if they are.
+    """
+    try:
+        findings = tuple(claim.findings(evidence))
+    except Missing as missing:
+        return Judgement(claim, "undecided", (), f"no runs yet: {missing}")
+    verdict = combine(finding.verdict for finding in findings if finding.counts)
+    note = ""
+    if shortened:
+        so_far = {"holds": "it holds", "does not hold": "it does not", "undecided": "it is open"}
+        note = f"{shortened}; so far {so_far[verdict]}"
+        verdict = "undecided"
+    return Judgement(claim, verdict, findings, note)
+
+
+def combine(verdicts: Iterable[Verdict]) -> Verdict:
+    """The verdict on a claim: all findings have to hold, and one that does not refutes it."""
+    found = set(verdicts)
+    if "does not hold" in found:
+        return "does not hold"
+    return "undecided" if "undecided" in found or not found else "holds"
+
+
+# Findings of the common kinds -----------------------------------------------------------------
+
+
+def below(what: str, values: Array, line: float, counts: bool = True) -> Finding:
+    """The mean over runs is below a line."""
+    return Finding(what, mean_interval(values), line, False, len(values), counts)
+
+
+def above(what: str, values: Array, line: float, counts: bool = True) -> Finding:
+    """The mean over runs is above a line."""
+    return Finding(what, mean_interval(values), line, True, len(values), counts)
+
+
+def less(what: str, a: Array, b: Array) -> Finding:
+    """The mean of the first is smaller than that of the second."""
+    return Finding(what, difference_interval(a, b), 0.0, False, min(len(a), len(b)))
+
+
+def more(what: str, a: Array, b: Array, margin: float = 0.0) -> Finding:
+    """The mean of the first is larger than that of the second minus a margin."""
+    return Finding(what, difference_interval(a, b), 0.0 - margin, True, min(len(a), len(b)))
+
+
+def share(what: str, happened: Mask, line: float, above: bool) -> Finding:
+    """The share of runs in which something happened lies above, or below, a line."""
+    interval = share_interval(int(happened.sum()), len(happened))
+    return Finding(what, interval, line, above, len(happened))

@@ -1,0 +1,289 @@
+"""The results file: one SQLite database in which each finished run is committed once.
+
+A run is found by the digest of its settings, its seed and the version of the code that made it.
+Arrays are stored as compressed bytes with their type and shape, so reading a file runs no code.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import uuid
+import zlib
+from contextlib import closing, suppress
+from datetime import UTC, datetime
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rblspi.experiments.definitions import Curve, Run, canonical
+from rblspi.experiments.tasks import RunResult
+
+_APPLICATION = 0x52424C53  # "RBLS"
+_FORMAT = 2
+
+_SCHEMA = f"""
+BEGIN;
+PRAGMA application_id = {_APPLICATION};
+PRAGMA user_version = {_FORMAT};
+CREATE TABLE curves (digest TEXT PRIMARY KEY, settings TEXT NOT NULL);
+CREATE TABLE runs (
+    id INTEGER PRIMARY KEY,
+    curve TEXT NOT NULL REFERENCES curves (digest),
+    seed INTEGER NOT NULL,
+    code TEXT NOT NULL,
+    seconds REAL NOT NULL,
+    steps INTEGER NOT NULL,
+    warnings TEXT NOT NULL,
+    versions TEXT NOT NULL,
+    finished TEXT NOT NULL,
+    UNIQUE (curve, seed, code)
+);
+CREATE TABLE arrays (
+    run INTEGER NOT NULL REFERENCES runs (id),
+    name TEXT NOT NULL,
+    type TEXT NOT NULL,
+    shape TEXT NOT NULL,
+    data BLOB NOT NULL,
+    PRIMARY KEY (run, name)
+);
+COMMIT;
+"""
+
+#: what to do about a file that cannot be used
+ADVICE = "move the file away, or choose another --out, and run again"
+
+
+class StoreError(ValueError):
+    """A file that is not a complete results file, or cannot be used as one."""
+
+
+class Record(NamedTuple):
+    """What is stored about one run apart from its arrays."""
+
+    id: int
+    seed: int
+    code: str
+    seconds: float
+    steps: int
+    warnings: tuple[str, ...]
+    versions: dict[str, str]
+    finished: str
+
+
+class Store:
+    """A results file.
+
+    Parameters
+    ----------
+    path : path
+        The file, which is created if it does not exist, along with its folder.
+
+    Raises
+    ------
+    StoreError
+        If the file exists but is not a complete results file of this format. It is not changed.
+    """
+
+    def __init__(self, path: str | PathLike[str]) -> None:
+        self.path = Path(path)
+        if not self.path.exists():
+            try:
+                _create(self.path)
+            except (OSError, sqlite3.Error) as error:
+                raise StoreError(
+                    f"{self.path} cannot be made ({error}): choose another --out"
+                ) from error
+        _inspect(self.path)
+        self._connection = _connect(self.path)
+        self._connection.execute("PRAGMA synchronous = FULL")
+        self._versions = canonical(versions())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+    def add(self, run: Run, result: RunResult) -> None:
+        """Commit a finished run; a run that is stored already stays as it is."""
+        try:
+            self._add(run, result)
+        except sqlite3.Error as error:
+            raise StoreError(f"{self.path} cannot be written: {error}") from error
+
+    def _add(self, run: Run, result: RunResult) -> None:
+        execute = self._connection.execute
+        execute("BEGIN IMMEDIATE")
+        try:
+            curve = run.curve
+            execute(
+                "INSERT OR IGNORE INTO curves VALUES (?, ?)", (curve.digest, canonical(curve.plain))
+            )
+            row = (
+                curve.digest,
+                run.seed,
+                result.code,
+                result.seconds,
+                result.steps,
+                json.dumps(result.warnings),
+                self._versions,
+                datetime.now(UTC).isoformat(timespec="seconds"),
+            )
+            added = execute(
+                "INSERT OR IGNORE INTO runs (curve, seed, code, seconds, steps, warnings, versions,"
+                " finished) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                row,
+            )
+            if added.rowcount:
+                for name, array in result.arrays.items():
+                    execute(
+                        "INSERT INTO arrays VALUES (?, ?, ?, ?, ?)",
+                        (added.lastrowid, name, *_encode(array)),
+                    )
+            execute("COMMIT")
+        except BaseException:
+            if self._connection.in_transaction:  # Ctrl-C can arrive after the commit
+                execute("ROLLBACK")
+            raise
+
+    def seeds(self, curve: Curve, code: str) -> set[int]:
+        """Seeds with which this version of the code has run a curve."""
+        rows = self._connection.execute(
+            "SELECT seed FROM runs WHERE curve = ? AND code = ?", (curve.digest, code)
+        )
+        return {seed for (seed,) in rows}
+
+    def codes(self, curve: Curve) -> dict[str, int]:
+        """Number of runs of a curve by version of the code; the version that ran last is last."""
+        rows = self._connection.execute(
+            "SELECT code, COUNT(*) FROM runs WHERE curve = ? GROUP BY code ORDER BY MAX(id)",
+            (curve.digest,),
+        )
+        return dict(rows)
+
+    def records(self, curve: Curve, code: str) -> list[Record]:
+        """Runs of a curve by this version of the code, in the order of their seeds."""
+        rows = self._connection.execute(
+            "SELECT id, seed, code, seconds, steps, warnings, versions, finished FROM runs"
+            " WHERE curve = ? AND code = ? ORDER BY seed",
+            (curve.digest, code),
+        )
+        return [
+            Record(*row)._replace(warnings=tuple(json.loads(row[5])), versions=json.loads(row[6]))
+            for row in rows
+        ]
+
+    def array(self, record: Record, name: str) -> NDArray[Any]:
+        """One array of a run."""
+        row = self._connection.execute(
+            "SELECT type, shape, data FROM arrays WHERE run = ? AND name = ?", (record.id, name)
+        ).fetchone()
+        if row is None:
+            raise StoreError(f"{self.path}: run {record.id} has no array {name!r}: {ADVICE}")
+        try:
+            return _decode(*row)
+        except (ValueError, TypeError, zlib.error) as error:
+            raise StoreError(
+                f"{self.path}: the array {name!r} of run {record.id} is damaged ({error}): {ADVICE}"
+            ) from error
+
+    def seconds(self) -> dict[str, float]:
+        """Mean processor time of a run, by digest of the curve."""
+        return dict(self._connection.execute("SELECT curve, AVG(seconds) FROM runs GROUP BY curve"))
+
+
+def _connect(path: Path, mode: str = "mode=rw") -> sqlite3.Connection:
+    """Open a database that exists."""
+    address = f"{path.absolute().as_uri()}?{mode}"
+    return sqlite3.connect(address, uri=True, timeout=60.0, isolation_level=None)
+
+
+def _create(path: Path) -> None:
+    """Make an empty results file, which gets its name only when it is complete."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    try:
+        with closing(sqlite3.connect(temporary, isolation_level=None)) as connection:
+            connection.executescript(_SCHEMA)
+        _rename(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _rename(temporary: Path, path: Path) -> None:
+    """Give a file its name, unless another process has just made the same file."""
+    try:
+        os.link(temporary, path)
+    except FileExistsError:
+        pass
+    except OSError:  # a file system without links
+        if not path.exists():
+            os.replace(temporary, path)
+
+
+def _inspect(path: Path) -> None:
+    """Refuse a file that is not ours or not complete, without writing to it.
+
+    The first connection ignores journals, because applying one would change the file of another
+    program. The second lets SQLite roll back a commit of ours that was interrupted.
+    """
+    with suppress(sqlite3.Error), closing(_connect(path, "mode=ro&immutable=1")) as connection:
+        _require_ours(path, connection)
+    try:
+        with closing(_connect(path)) as connection:
+            _require_ours(path, connection)
+            size = _pragma(connection, "page_count") * _pragma(connection, "page_size")
+            if path.stat().st_size < size:
+                raise StoreError(f"{path} is truncated: {ADVICE}")
+            verdict = _pragma(connection, "quick_check(1)")
+    except sqlite3.OperationalError as error:
+        raise StoreError(f"{path} cannot be read: {error}") from error
+    except sqlite3.DatabaseError as error:
+        raise StoreError(f"{path} is damaged, or not a results file ({error}): {ADVICE}") from error
+    if verdict != "ok":
+        raise StoreError(f"{path} is damaged ({verdict}): {ADVICE}")
+
+
+def _require_ours(path: Path, connection: sqlite3.Connection) -> None:
+    if _pragma(connection, "application_id") != _APPLICATION:
+        raise StoreError(f"{path} is empty, or the database of another program: {ADVICE}")
+    version = _pragma(connection, "user_version")
+    if version != _FORMAT:
+        raise StoreError(
+            f"{path} has format {version}, but this version of rblspi reads format {_FORMAT}: "
+            "install the version that wrote it, or choose another --out"
+        )
+
+
+def _pragma(connection: sqlite3.Connection, name: str) -> Any:
+    return connection.execute(f"PRAGMA {name}").fetchone()[0]
+
+
+def _encode(array: NDArray[Any]) -> tuple[str, str, bytes]:
+    little = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
+    return little.dtype.str, json.dumps(array.shape), zlib.compress(little.tobytes(), 6)
+
+
+def _decode(kind: str, shape: str, data: bytes) -> NDArray[Any]:
+    dtype = np.dtype(kind)
+    if dtype.kind not in "biuf":
+        raise ValueError(f"type {kind!r} is not a number")
+    return np.frombuffer(zlib.decompress(data), dtype).reshape(json.loads(shape)).copy()
+
+
+def versions() -> dict[str, str]:
+    """Versions of Python and of the packages that numbers depend on."""
+    import platform
+    from importlib.metadata import version
+
+    packages = ("rblspi", "numpy", "scipy", "numba", "gymnasium")
+    return {"python": platform.python_version(), **{name: version(name) for name in packages}}

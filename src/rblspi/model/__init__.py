@@ -1,0 +1,1 @@
+"""The mathematics: sufficient statistics, their buffer, and the posterior over weights."""

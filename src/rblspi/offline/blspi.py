@@ -1,0 +1,73 @@
+"""Bayesian least-squares policy iteration: evaluate by BLSTD, improve greedily, repeat."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
+import gymnasium as gym
+
+from rblspi.core import check
+from rblspi.features import BasisLike
+from rblspi.model.statistics import Statistics
+from rblspi.offline.blstd import Bayesian
+from rblspi.offline.policy_iteration import Improvement, PolicyIteration
+from rblspi.policies.choice import Pessimistic
+from rblspi.policies.given import PolicyFunction
+
+
+@dataclass(eq=False, repr=False)
+class BLSPI(Bayesian, PolicyIteration):
+    """A policy from logged transitions, and the posterior of its values.
+
+    As `LSPI`, but every policy is evaluated by `BLSTD`, and the next one is greedy in the
+    posterior mean, or in a lower bound that is c standard deviations below it:
+
+        pi(s) = argmax_a phi(s, a)'m - c (phi(s, a)'S phi(s, a))^1/2
+
+    Parameters
+    ----------
+    basis, actions, discount, max_iterations, tolerance, initial_policy, observation_space
+        As for `LSPI`.
+    prior_precision, noise_precision, ridge
+        As for `BLSTD`.
+    pessimism : float
+        c, 0 or more. The larger it is, the more the policy avoids actions on which there are few
+        data. Predicted values do not depend on it.
+
+    Attributes
+    ----------
+    posterior_, weights_, condition_
+        As for `BLSTD`, of the last policy that was evaluated.
+    history_, n_iter_, converged_, cycle_, statistics_, rank_, features_
+        As for `LSPI`.
+
+    References
+    ----------
+    Tziortziotis, Dimitrakakis and Vazirgiannis, Randomised Bayesian Least-Squares Policy
+    Iteration, European Workshop on Reinforcement Learning, 2018.
+    """
+
+    basis: BasisLike
+    actions: int
+    _: KW_ONLY
+    discount: float = 0.99
+    prior_precision: float = 0.01
+    noise_precision: float = 1.0
+    pessimism: float = 0.0
+    max_iterations: int = 20
+    tolerance: float = 1e-6
+    initial_policy: PolicyFunction | None = None
+    ridge: float = 1e-6
+    observation_space: gym.Space[Any] | None = None
+
+    def _check(self) -> None:
+        super()._check()
+        if self.pessimism != 0.0:
+            check.positive("pessimism", self.pessimism)
+
+    def _improve(self, statistics: Statistics) -> Improvement:
+        if not self.pessimism:
+            return super()._improve(statistics)
+        posterior = self._posterior(statistics)
+        return Improvement(posterior.mean, Pessimistic(posterior, self.pessimism))

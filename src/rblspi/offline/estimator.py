@@ -1,0 +1,252 @@
+"""What all estimators share: the interface of scikit-learn, predictions, and the policy."""
+
+from __future__ import annotations
+
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from typing import Any, ClassVar, Literal, Self, overload
+
+import gymnasium as gym
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rblspi.core import check
+from rblspi.core.types import Array, Matrix, Vector
+from rblspi.data.transitions import Transitions
+from rblspi.environments.lookup import describe, discrete_actions, make
+from rblspi.features import BasisLike, Features, as_basis
+from rblspi.features.bounds import observation_shape
+from rblspi.model.statistics import Statistics
+from rblspi.offline.accumulation import Problem, batch_rows, build_features
+from rblspi.policies.linear import LinearPolicy, action_names_of
+from rblspi.registry import name_of
+
+#: parameters that a policy holds in another form, or does not need
+_NOT_IN_PROVENANCE = ("basis", "actions", "observation_space", "initial_policy")
+
+
+class NotFittedError(ValueError, AttributeError):
+    """A result is requested from an estimator before it is fitted."""
+
+
+class Estimator(ABC):
+    """Estimates values that are linear in features of the state, from logged transitions.
+
+    Subclasses define which sums are accumulated (``fit``) and how weights follow from them
+    (`_solve`, `_conclude`). They are dataclasses whose fields are the parameters. A constructor
+    only stores its arguments; ``fit`` checks them.
+    """
+
+    basis: BasisLike
+    actions: int | None
+    discount: float
+    observation_space: gym.Space[Any] | None
+
+    features_: Features
+    observation_space_: gym.Space[Any]
+    statistics_: Statistics
+    weights_: Vector
+    rank_: int
+    condition_: float
+
+    #: the estimators that have standard deviations and can be used instead
+    _bayesian: ClassVar[str] = "BLSTD or BLSPI"
+
+    @abstractmethod
+    def _solve(self, statistics: Statistics) -> Vector:
+        """Compute the weights, shape (k,), from the sums of a policy."""
+
+    @abstractmethod
+    def _conclude(self, statistics: Statistics) -> None:
+        """Set the fitted attributes that follow from the final sums."""
+
+    @abstractmethod
+    def _check(self) -> None:
+        """Check the parameters that `_solve` uses."""
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters by name. ``deep`` has no effect; scikit-learn passes it."""
+        return {name: getattr(self, name) for name in self._parameters()}
+
+    def set_params(self, **params: Any) -> Self:
+        """Change parameters by name."""
+        known = list(self._parameters())
+        for name, value in params.items():
+            if name not in known:
+                raise ValueError(
+                    f"{type(self).__name__} has no parameter {name!r}, only {', '.join(known)}"
+                )
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        arguments = [
+            f"{name}={getattr(self, name)!r}"
+            for name, parameter in self._parameters().items()
+            if repr(getattr(self, name)) != repr(parameter.default)
+        ]
+        return f"{type(self).__name__}({', '.join(arguments)})"
+
+    @classmethod
+    def _parameters(cls) -> dict[str, inspect.Parameter]:
+        return dict(inspect.signature(cls).parameters)
+
+    @overload
+    def predict(
+        self,
+        observations: ArrayLike,
+        actions: ArrayLike | None = None,
+        return_std: Literal[False] = False,
+    ) -> Array: ...
+
+    @overload
+    def predict(
+        self,
+        observations: ArrayLike,
+        actions: ArrayLike | None = None,
+        *,
+        return_std: Literal[True],
+    ) -> tuple[Array, Array]: ...
+
+    def predict(
+        self,
+        observations: ArrayLike,
+        actions: ArrayLike | None = None,
+        return_std: bool = False,
+    ) -> Array | tuple[Array, Array]:
+        """Predict values and, if asked for, their standard deviations.
+
+        Parameters
+        ----------
+        observations : array-like, shape (N, ...)
+            A batch, or a single observation; the results then lack the first axis.
+        actions : array-like of int, shape (N,), optional
+            One action for each observation: only the values of these actions are returned.
+        return_std : bool
+            Whether to return the posterior standard deviations of the values too. Only BLSTD and
+            BLSPI have them.
+
+        Returns
+        -------
+        values : ndarray
+            The values of states, shape (N,), of all actions, shape (N, actions), or of the given
+            actions, shape (N,).
+        std : ndarray of the same shape
+            Only if ``return_std``.
+        """
+        batches, single = self._batches(observations)
+        wanted = self._columns(actions, sum(map(len, batches)))
+        row = 0 if single else slice(None)
+        mean: Array
+        if not return_std:
+            weights = self.weights_.reshape(-1, self.features_.size)
+            mean = np.concatenate([self.features_(batch) @ weights.T for batch in batches])[wanted]
+            return mean[row]
+        moments = [self._moments(self.features_(batch)) for batch in batches]
+        mean, std = (np.concatenate(columns)[wanted] for columns in zip(*moments, strict=True))
+        return mean[row], std[row]
+
+    def _batches(self, observations: ArrayLike) -> tuple[list[NDArray[Any]], bool]:
+        """Observations in batches, and whether it is a single observation."""
+        self._require_fitted()
+        array = np.asarray(observations)
+        single = array.shape == self.features_.shape
+        if single:
+            array = array[None]
+        rows = batch_rows(self.features_)
+        starts = range(0, max(1, len(array)), rows)
+        return [array[start : start + rows] for start in starts], single
+
+    def _moments(self, x: Matrix) -> tuple[Matrix, Matrix]:
+        """Mean and standard deviation for rows of features, each of shape (N, blocks)."""
+        raise ValueError(
+            f"return_std=True: {type(self).__name__} knows no standard deviation; "
+            f"use {self._bayesian}"
+        )
+
+    def _columns(self, actions: ArrayLike | None, count: int) -> tuple[Any, Any]:
+        """The index of the requested values in an array of shape (N, blocks)."""
+        if self.actions is None:
+            if actions is not None:
+                raise ValueError(
+                    "actions is given, but values of states were estimated (actions=None)"
+                )
+            return slice(None), 0
+        if actions is None:
+            return slice(None), slice(None)
+        chosen = np.atleast_1d(np.asarray(actions))
+        if chosen.shape != (count,) or chosen.dtype.kind not in "biu":
+            raise ValueError(
+                f"actions of shape {chosen.shape} and type {chosen.dtype} must be a whole number "
+                f"for each of {count} observations"
+            )
+        unknown = (chosen < 0) | (chosen >= self.actions)
+        if unknown.any():
+            row = int(unknown.argmax())
+            raise ValueError(
+                f"actions in row {row} is {chosen[row]}: actions go from 0 to {self.actions - 1}"
+            )
+        return np.arange(count), chosen.astype(np.int64)
+
+    def _problem(self, chunks: Iterable[Transitions], look: bool = True) -> Problem:
+        """Check the parameters, and define with them what is estimated from the data."""
+        self._check()
+        actions = None if self.actions is None else check.count("actions", self.actions)
+        discount = check.fraction("discount", self.discount)
+        features, space = build_features(self.basis, self.observation_space, chunks, look)
+        return Problem(features, space, actions, discount)
+
+    def policy(self, env: gym.Env[Any, Any] | str | None = None) -> LinearPolicy:
+        """The policy that takes the best action by the estimated action values.
+
+        Parameters
+        ----------
+        env : gymnasium.Env or str, optional
+            The environment in which the policy will act. The policy and its file then know how to
+            make it.
+        """
+        self._require_fitted()
+        if self.actions is None:
+            raise ValueError(
+                "actions=None: a policy needs values of actions, but values of states were "
+                "estimated; set actions and fit again"
+            )
+        environment = None if env is None else self._matching(make(env))
+        settings = {n: v for n, v in self.get_params().items() if n not in _NOT_IN_PROVENANCE}
+        transitions = int(self.statistics_.count.sum())
+        return LinearPolicy(
+            basis=as_basis(self.basis),
+            features=self.features_,
+            weights=self.weights_.copy(),
+            observation_space=self.observation_space_,
+            action_space=gym.spaces.Discrete(self.actions)
+            if environment is None
+            else discrete_actions(environment),
+            posterior=getattr(self, "posterior_", None),
+            pessimism=float(getattr(self, "pessimism", 0.0)),
+            discount=self.discount,
+            environment=None if environment is None else describe(environment),
+            action_names=() if environment is None else action_names_of(environment, self.actions),
+            provenance={
+                "algorithm": name_of(type(self)),
+                "settings": settings,
+                "transitions": transitions,
+            },
+            seed=(0, transitions),
+        )
+
+    def _matching(self, env: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
+        """The environment, if its observations and actions are those of the data."""
+        shape, actions = observation_shape(env.observation_space), int(discrete_actions(env).n)
+        if shape != self.features_.shape or actions != self.actions:
+            raise ValueError(
+                f"env has observations of shape {shape} and {actions} actions, but the fit has "
+                f"shape {self.features_.shape} and {self.actions} actions: pass the environment "
+                "of the data, and its observation_space to the estimator"
+            )
+        return env
+
+    def _require_fitted(self) -> None:
+        if not hasattr(self, "weights_"):
+            raise NotFittedError(f"this {type(self).__name__} is not fitted yet: call fit first")

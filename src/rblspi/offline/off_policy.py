@@ -1,0 +1,216 @@
+"""Off-policy evaluation: the value of a policy from the logs of another one, with an interval.
+
+The value is the mean over first states: v = z'm, where m is the posterior mean of `BLSTD` and z
+the mean of phi(s, pi(s)) over first states. There are two measures of its uncertainty.
+
+- The variance of the posterior, z'S z. Weights about which the transitions say nothing keep the
+  variance of the prior. The noise precision is the reciprocal of the mean squared TD error,
+  delta = r + gamma phi(s', pi(s'))'m - phi(s, a)'m.
+- The sampling variance. To first order, another log would change the value by the sum over all
+  transitions of (h'phi(s, a)) delta, h = beta C^-1 A S z. The variance of that sum is estimated
+  from its terms for each episode, or for each segment of a long episode. Unlike the posterior,
+  this does not assume that the noise is the same everywhere.
+
+The interval uses the larger of the two variances. Neither contains the error of the features: with
+a basis that cannot represent the values, the interval is too narrow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+import gymnasium as gym
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import cho_solve
+from scipy.stats import t as student
+
+from rblspi.core import check
+from rblspi.core.types import Integers, Mask, Matrix, Vector
+from rblspi.data.transitions import Transitions
+from rblspi.features import BasisLike
+from rblspi.offline.accumulation import Data, batch_rows, chunks_of
+from rblspi.offline.blstd import BLSTD
+from rblspi.policies.given import PolicyFunction
+
+#: transitions in a segment of a long episode
+SEGMENT = 100
+
+
+class PolicyValue(NamedTuple):
+    """The value of a policy in its first states.
+
+    Attributes
+    ----------
+    mean, std : float
+        The estimate and its standard error, which is the larger of the two below.
+    posterior_std, sampling_std : float
+        The standard errors by the posterior and by the variation between episodes.
+    low, high : float
+        An interval that contains the true value with the requested probability.
+    segments : int
+        The number of episodes, or segments of long ones, from which `sampling_std` is estimated.
+    starts : int
+        The number of first states.
+    """
+
+    mean: float
+    std: float
+    posterior_std: float
+    sampling_std: float
+    low: float
+    high: float
+    segments: int
+    starts: int
+
+    def __str__(self) -> str:
+        """The value and its interval."""
+        return f"{self.mean:.4g} (between {self.low:.4g} and {self.high:.4g})"
+
+
+def policy_value(
+    transitions: Data,
+    policy: PolicyFunction,
+    basis: BasisLike,
+    actions: int,
+    *,
+    discount: float = 0.99,
+    first_observations: ArrayLike | None = None,
+    confidence: float = 0.95,
+    prior_precision: float = 0.01,
+    noise_precision: float | None = None,
+    ridge: float = 1e-6,
+    observation_space: gym.Space[Any] | None = None,
+) -> PolicyValue:
+    """Estimate the discounted return of a policy from transitions of any other policy.
+
+    Parameters
+    ----------
+    transitions : Transitions, tuple of their columns, or iterable of Transitions
+        In the order in which they happened. They must contain every action that the policy takes.
+    policy : callable
+        Maps a batch of observations to actions.
+    basis, actions, discount, ridge, observation_space
+        As for `BLSTD`; ``actions`` is required.
+    first_observations : array-like, optional
+        First states of episodes. By default those of the data, and the interval then includes
+        their variation.
+    confidence : float
+        The probability with which the interval contains the true value.
+    prior_precision : float
+        alpha: the prior standard deviation of a weight is alpha^-1/2. Much larger weights are
+        shrunk towards 0.
+    noise_precision : float, optional
+        beta; by default the reciprocal of the mean squared TD error.
+    """
+    confidence = check.fraction("confidence", confidence)
+    chunks = chunks_of(transitions)
+    blstd = BLSTD(
+        basis,
+        check.count("actions", actions),
+        discount=discount,
+        prior_precision=prior_precision,
+        noise_precision=1.0 if noise_precision is None else noise_precision,
+        ridge=ridge,
+        observation_space=observation_space,
+    ).fit(chunks, policy)
+    if noise_precision is None:
+        blstd.noise_precision = 1.0 / max(_mean_squared_td_error(blstd, policy, chunks), 1e-12)
+        blstd._conclude(blstd.statistics_)
+
+    firsts = _first_observations(chunks) if first_observations is None else first_observations
+    z = _action_features(blstd, np.asarray(firsts), policy)
+    values = z @ blstd.weights_
+    # First states that come from the data are a sample too.
+    of_starts = float(values.var()) / len(values) if first_observations is None else 0.0
+
+    beta_s_z = cho_solve((blstd.posterior_.factor, False), z.mean(axis=0))
+    influence = _influence(blstd, beta_s_z)
+    segments = [s for chunk in chunks for s in _segment_sums(blstd, policy, chunk, influence)]
+    of_posterior = float(beta_s_z @ z.mean(axis=0)) / blstd.noise_precision
+    variances = np.array([of_posterior, np.var(segments) * len(segments)]) + of_starts
+    posterior_std, sampling_std = (float(std) for std in np.sqrt(variances))
+
+    mean, std = float(values.mean()), max(posterior_std, sampling_std)
+    half = std * float(student.ppf(0.5 + confidence / 2.0, max(len(segments) - 1, 1)))
+    interval = (mean - half, mean + half)
+    return PolicyValue(
+        mean, std, posterior_std, sampling_std, *interval, len(segments), len(values)
+    )
+
+
+def _mean_squared_td_error(
+    blstd: BLSTD, policy: PolicyFunction, chunks: Iterable[Transitions]
+) -> float:
+    """The mean squared TD error over all transitions."""
+    squares = [
+        np.square(_td_errors(blstd, policy, batch)).sum()
+        for chunk in chunks
+        for batch in chunk.batches(batch_rows(blstd.features_))
+    ]
+    return float(sum(squares) / blstd.statistics_.count.sum())
+
+
+def _influence(blstd: BLSTD, beta_s_z: Vector) -> Vector:
+    """The vector h = C^-1 A (beta S z)."""
+    sides = _blocks(blstd, blstd.statistics_.drift @ beta_s_z)
+    factors = blstd.posterior_.gram_factor
+    solved = [cho_solve((factor, False), side) for factor, side in zip(factors, sides, strict=True)]
+    return np.concatenate(solved)
+
+
+def _segment_sums(
+    blstd: BLSTD, policy: PolicyFunction, chunk: Transitions, influence: Vector
+) -> Iterator[float]:
+    """The sum of (h'phi) delta over every segment of a chunk."""
+    effects = [
+        _effects(blstd, policy, batch, influence)
+        for batch in chunk.batches(batch_rows(blstd.features_))
+    ]
+    starts = _segments(chunk.starts())
+    yield from np.add.reduceat(np.concatenate(effects), starts).tolist()
+
+
+def _effects(blstd: BLSTD, policy: PolicyFunction, batch: Transitions, influence: Vector) -> Vector:
+    """(h'phi(s, a)) delta for every transition."""
+    x = blstd.features_(batch.observations)
+    share = (x @ _blocks(blstd, influence).T)[np.arange(batch.size), batch.actions]
+    effects: Vector = share * _td_errors(blstd, policy, batch)
+    return effects
+
+
+def _td_errors(blstd: BLSTD, policy: PolicyFunction, batch: Transitions) -> Vector:
+    """The TD error delta of every transition."""
+    now = blstd.predict(batch.observations, batch.actions)
+    after = blstd.predict(batch.next_observations, policy(batch.next_observations))
+    errors: Vector = batch.rewards + blstd.discount * np.where(batch.terminated, 0.0, after) - now
+    return errors
+
+
+def _blocks(blstd: BLSTD, vector: Vector) -> Matrix:
+    return vector.reshape(blstd.actions or 1, -1)
+
+
+def _action_features(blstd: BLSTD, observations: NDArray[Any], policy: PolicyFunction) -> Matrix:
+    """Rows phi(s, pi(s)), shape (N, k)."""
+    x = blstd.features_(observations)
+    rows = np.zeros((len(x), blstd.actions or 1, x.shape[1]))
+    rows[np.arange(len(x)), np.asarray(policy(observations))] = x
+    return rows.reshape(len(x), -1)
+
+
+def _first_observations(chunks: Iterable[Transitions]) -> NDArray[Any]:
+    """The first observation of every episode in the data."""
+    found, before = [], None
+    for chunk in chunks:
+        found.append(chunk.observations[chunk.starts(before)])
+        before = chunk.rows(chunk.size - 1, chunk.size)
+    return np.concatenate(found)
+
+
+def _segments(first: Mask) -> Integers:
+    """The rows in which segments start: the first row of an episode and every `SEGMENT` rows."""
+    starts = np.union1d(np.flatnonzero(first), [0])
+    place = np.arange(len(first)) - np.repeat(starts, np.diff(np.append(starts, len(first))))
+    return np.flatnonzero(place % SEGMENT == 0)

@@ -1,0 +1,94 @@
+"""Evaluation of one fixed policy: what LSTD and BLSTD share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rblspi.data.transitions import Transitions
+from rblspi.offline.accumulation import Data, Problem, chunks_of, sums_of_policy
+from rblspi.offline.estimator import Estimator
+from rblspi.policies.given import (
+    BatchPolicy,
+    FunctionPolicy,
+    ListedActions,
+    PolicyFunction,
+    first_action,
+)
+
+
+class PolicyEvaluation(Estimator):
+    """Estimates the values of a policy with one pass over the transitions."""
+
+    policy_: PolicyFunction | None
+
+    def fit(self, transitions: Data, policy: PolicyFunction | NDArray[Any] | None = None) -> Self:
+        """Estimate the values of a policy.
+
+        Parameters
+        ----------
+        transitions : Transitions, tuple of their columns, or iterable of Transitions
+            For values of actions, they may come from any policy. For values of states, they must
+            come from the policy that is evaluated.
+        policy : callable or array of int
+            For values of actions: a function that maps a batch of next observations to actions,
+            or an array of the next actions, shape (N,). For values of states: None, because it is
+            the policy that collected the data.
+        """
+        chunks = chunks_of(transitions)
+        return self._add(self._problem(chunks), chunks, policy)
+
+    def partial_fit(
+        self, transitions: Data, policy: PolicyFunction | NDArray[Any] | None = None
+    ) -> Self:
+        """Add transitions. The result is that of `fit` with all transitions so far.
+
+        Parameters
+        ----------
+        transitions : Transitions, tuple of their columns, or iterable of Transitions
+        policy : callable or array of int, optional
+            As for `fit`; it has to be the same policy in all calls. A function is remembered and
+            need not be passed again.
+        """
+        chunks = chunks_of(transitions)
+        if not hasattr(self, "statistics_"):
+            return self._add(self._problem(chunks, look=False), chunks, policy)
+        problem = Problem(self.features_, self.observation_space_, self.actions, self.discount)
+        remembered = self.policy_ if policy is None else policy
+        return self._add(problem, chunks, remembered, more=True)
+
+    def _add(
+        self,
+        problem: Problem,
+        chunks: Iterable[Transitions],
+        policy: PolicyFunction | NDArray[Any] | None,
+        more: bool = False,
+    ) -> Self:
+        batch_policy = _as_batch_policy(problem, policy)
+        statistics = sums_of_policy(problem, batch_policy, chunks).statistics
+        if isinstance(batch_policy, ListedActions):
+            batch_policy.require_exhausted()
+        self.features_, self.observation_space_ = problem.features, problem.space
+        self.policy_ = policy if callable(policy) else None
+        self.statistics_ = self.statistics_.merge(statistics) if more else statistics
+        self._conclude(self.statistics_)
+        return self
+
+
+def _as_batch_policy(problem: Problem, policy: PolicyFunction | NDArray[Any] | None) -> BatchPolicy:
+    if problem.actions is None:
+        if policy is not None:
+            raise ValueError(
+                "policy is given, but states are valued (actions=None) under the policy that "
+                "collected the data; set actions to evaluate another one"
+            )
+        return first_action
+    if policy is None:
+        raise ValueError(
+            "policy=None: actions are valued under a policy; give a function of the next "
+            "observations, or an array of next actions"
+        )
+    return FunctionPolicy(policy) if callable(policy) else ListedActions(np.asarray(policy))

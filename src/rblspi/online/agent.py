@@ -1,0 +1,404 @@
+"""What all online agents share: an environment, a basis, and Stable-Baselines3's interface."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from os import PathLike
+from typing import Any, ClassVar, NamedTuple, Self
+
+import gymnasium as gym
+import numpy as np
+from numpy.typing import ArrayLike
+from threadpoolctl import threadpool_limits
+
+from rblspi.core import check
+from rblspi.core.progress import Tell, progress
+from rblspi.core.types import Array, Matrix, Vector
+from rblspi.environments.lookup import describe, discrete_actions, make
+from rblspi.features import BasisLike, as_basis, default_basis
+from rblspi.model.posterior import Posterior
+from rblspi.online import agent_file
+from rblspi.policies.choice import EpsilonGreedy, Greedy
+from rblspi.policies.linear import ActionValues, LinearPolicy, action_names_of, choose_actions
+from rblspi.registry import name_of
+from rblspi.rollout.loop import EPISODES, STEPS, AgentFunctions
+from rblspi.rollout.session import Session
+from rblspi.rollout.steps import observe_random_actions
+
+Callback = Callable[["Agent"], bool | None]
+
+#: weights whose posterior takes 2.4 GB
+MOST_WEIGHTS = 10_000
+#: of a rank-one update on one core of a server, in cache for few weights and slower for many
+MULTIPLY_ADDS_A_SECOND = 3e9
+#: seconds of learning between two looks at the progress bar, at other threads and at Ctrl-C
+PAUSE = 0.1
+#: episodes behind the mean return that the progress bar shows
+SHOWN_EPISODES = 100
+
+
+class Cost(NamedTuple):
+    """About what learning takes: memory with its workspace, and time without the environment's."""
+
+    weights: int
+    megabytes: float
+    seconds_a_step: float
+
+    def __str__(self) -> str:
+        """One sentence, with how to make it less."""
+        return (
+            f"{self.weights:,} weights take about {self.megabytes:,.0f} MB and "
+            f"{1e3 * self.seconds_a_step:.2g} ms a step; time and memory grow with their square, "
+            "so a coarser basis (--basis rbf:4) makes it less"
+        )
+
+
+class Agent(ABC):
+    """An agent that learns online from any Gymnasium environment with discrete actions.
+
+    A subclass is one algorithm: compiled `functions`, the `_initial_state` they work on, and the
+    weights it acts by. The arguments of its constructor are its settings.
+
+    One thread at a time learns. Other threads may predict, save and look meanwhile: they wait
+    until the steps under way are done.
+    """
+
+    functions: ClassVar[AgentFunctions]
+
+    def __init__(
+        self,
+        env: gym.Env[Any, Any] | str,
+        basis: BasisLike | None,
+        *,
+        discount: float,
+        seed: int | None,
+    ) -> None:
+        self.discount = check.fraction("discount", discount)
+        self.env = make(env)
+        self.actions = int(discrete_actions(self.env).n)
+        self.seed = _drawn_seed() if seed is None else check.count("seed", seed, least=0)
+        agent_seed, environment_seed, basis_seed = np.random.SeedSequence(self.seed).spawn(3)
+        self.basis = (
+            default_basis(
+                self.env.observation_space, lambda: observe_random_actions(self.env, basis_seed)
+            )
+            if basis is None
+            else as_basis(basis)
+        )
+        self.features = self.basis.build(self.env.observation_space)
+        self._require_memory()
+        self.rng = np.random.default_rng(agent_seed)
+        self.session = Session(
+            self.env, self.features, int(environment_seed.generate_state(1)[0] >> 1)
+        )
+        self.state = self._initial_state()
+        self.num_timesteps = 0
+        self._episodes = np.empty((64, 2))
+        self._finished = 0
+        self._stopped = False
+        self._lock = threading.RLock()  # of the state, held while it changes
+        self._learning = threading.Lock()
+
+    # What an algorithm must define --------------------------------------------------------
+
+    @abstractmethod
+    def _initial_state(self) -> Any:
+        """The state of the algorithm before the first step: a NamedTuple of arrays and numbers.
+
+        Fields whose names start with ``workspace`` hold nothing between steps and are not saved.
+        A method ``integer_ranges(actions)`` gives the ranges of integers that are used as indices.
+        """
+
+    @abstractmethod
+    def _weights(self, explore: bool) -> Vector:
+        """The weights that the agent acts by, shape (k,): to explore, or by its best estimate."""
+
+    def _exploring_epsilon(self) -> float:
+        """The probability of a random action while it explores."""
+        return 0.0
+
+    @property
+    def posterior(self) -> Posterior | None:
+        """The Gaussian over weights; None where the algorithm has none."""
+        return None
+
+    def diagnostics(self) -> dict[str, float]:
+        """How the exploration stands, in numbers: for the progress bar and for logs."""
+        return {}
+
+    def _warn(self) -> None:  # noqa: B027
+        """Warn of what the user should know about the numbers."""
+
+    def cost(self) -> Cost:
+        """About what learning takes, if a step updates and downdates a factor of k x k."""
+        arrays = sum(field.array.nbytes for field in agent_file.fields(self))
+        weights = len(self._weights(False))
+        return Cost(weights, 2e-6 * arrays, 6.0 * weights**2 / MULTIPLY_ADDS_A_SECOND)
+
+    def _require_memory(self) -> None:
+        """Refuse a basis whose posterior, a few matrices of k x k, does not fit into memory."""
+        k = self.features.size * self.actions
+        if k > MOST_WEIGHTS:
+            raise ValueError(
+                f"{self.features.size} features for each of {self.actions} actions are {k} "
+                f"weights, and a posterior over them takes {24e-9 * k**2:.0f} GB: use a coarser "
+                f"basis, with at most {MOST_WEIGHTS // self.actions} features"
+            )
+
+    # Learning -----------------------------------------------------------------------------
+
+    def learn(
+        self,
+        total_timesteps: int | None = None,
+        callback: Callback | Sequence[Callback] | None = None,
+        progress_bar: bool = False,
+        reset_num_timesteps: bool = True,
+        *,
+        episodes: int | None = None,
+    ) -> Self:
+        """Act and learn for a number of steps, of episodes, or whichever ends first.
+
+        Parameters
+        ----------
+        total_timesteps, episodes : int
+            At least one of them.
+        callback : callable, or sequence of them, optional
+            Called as ``callback(agent)`` after every episode; False stops the learning.
+        progress_bar : bool
+        reset_num_timesteps : bool
+            Whether `num_timesteps` counts from zero again. What was learnt always stays.
+
+        Returns
+        -------
+        self
+        """
+        steps_left, episodes_left = _budget(total_timesteps, episodes)
+        callbacks = (callback,) if callable(callback) else callback or ()
+        with (
+            self._alone(),
+            threadpool_limits(limits=1, user_api="blas"),
+            progress(1.0, quiet=not progress_bar) as tell,
+        ):
+            if reset_num_timesteps:
+                self.num_timesteps = 0
+            self._stopped = False
+            self._learn(steps_left, episodes_left, callbacks, tell if progress_bar else None)
+        self._warn()
+        return self
+
+    def leave_episode(self) -> None:
+        """Let the next step begin a new episode."""
+        self.session.begin_episode()
+
+    def stop(self) -> None:
+        """Let `learn` return soon: from a callback, a signal handler or another thread."""
+        self._stopped = True
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Keep a second thread from learning at the same time."""
+        if not self._learning.acquire(blocking=False):
+            raise RuntimeError(
+                "this agent is already learning in another thread: wait for it, or make an agent "
+                "for each thread"
+            )
+        try:
+            yield
+        finally:
+            self._learning.release()
+
+    def _learn(
+        self, steps: int, episodes: int, callbacks: Sequence[Callback], tell: Tell | None
+    ) -> None:
+        all_steps, all_episodes, chunk = steps, episodes, 100
+        latest: deque[Vector] = deque(maxlen=SHOWN_EPISODES)
+        while steps > 0 and episodes > 0 and not self._stopped:
+            start = time.perf_counter()
+            finished_before = self._finished
+            made = self._run(min(steps, chunk), 1 if callbacks else min(episodes, chunk))
+            steps -= made
+            finished = self._episodes[finished_before : self._finished]
+            episodes -= len(finished)
+            latest.extend(finished)
+            if tell is not None:
+                done = max(1.0 - steps / all_steps, 1.0 - episodes / all_episodes)
+                tell(done, self._words(latest))
+            if len(finished):
+                for callback in callbacks:
+                    answer = callback(self)
+                    if answer is not None and not answer:  # False, also NumPy's
+                        self.stop()
+            if made == chunk:
+                chunk = _next_chunk(chunk, time.perf_counter() - start)
+
+    def _run(self, steps: int, episodes: int) -> int:
+        """Make some steps and keep account of them, also if the environment raises an error."""
+        record, counts = np.empty((episodes, 2)), np.zeros(2, np.int64)
+        with self._lock:
+            try:
+                self.session.run(self.functions, self.state, self.rng, steps, record, counts)
+            except BaseException:
+                self.leave_episode()
+                raise
+            finally:
+                self.num_timesteps += int(counts[STEPS])
+                self._record(record[: counts[EPISODES]])
+        return int(counts[STEPS])
+
+    def _words(self, latest: Sequence[Vector]) -> str:
+        """How the learning stands, for the progress bar."""
+        words = [f"step {self.num_timesteps:,}", f"episode {self._finished:,}"]
+        if latest:
+            length, episode_return = np.mean(latest, axis=0)
+            words += [f"return {episode_return:.4g}", f"length {length:.4g}"]
+        words += [f"{name} {value:.2g}" for name, value in self.diagnostics().items()]
+        return "  ".join(words)
+
+    @property
+    def episodes(self) -> Matrix:
+        """Length and undiscounted return of every finished episode, shape (episodes, 2)."""
+        rows = self._episodes[: self._finished]
+        rows.flags.writeable = False
+        return rows
+
+    def _record(self, rows: Matrix) -> None:
+        """Append to `episodes`; the table doubles when it is full."""
+        total = self._finished + len(rows)
+        if total > len(self._episodes):
+            larger = np.empty((max(total, 2 * len(self._episodes)), 2))
+            larger[: self._finished] = self.episodes
+            self._episodes = larger
+        self._episodes[self._finished : total] = rows
+        self._finished = total
+
+    # Using what was learnt ---------------------------------------------------------------
+
+    def policy(self, explore: bool = False) -> LinearPolicy:
+        """The policy found so far, by the best estimate or, with ``explore``, as in training."""
+        with self._lock:
+            return LinearPolicy(
+                basis=self.basis,
+                features=self.features,
+                weights=self._weights(explore).copy(),
+                observation_space=self.env.observation_space,
+                action_space=discrete_actions(self.env),
+                posterior=self.posterior,
+                epsilon=self._exploring_epsilon() if explore else 0.0,
+                discount=self.discount,
+                environment=describe(self.env),
+                action_names=action_names_of(self.env, self.actions),
+                provenance={
+                    "algorithm": name_of(type(self)),
+                    "settings": self.get_parameters(),
+                    "transitions": self.num_timesteps,
+                },
+                seed=(self.seed, self.num_timesteps),
+                rng=copy.deepcopy(self.rng),
+            )
+
+    def predict(
+        self,
+        observation: ArrayLike,
+        state: Any = None,
+        episode_start: Any = None,
+        deterministic: bool = False,
+    ) -> tuple[Any, Any]:
+        """Actions by the best estimate if ``deterministic``, else as the agent explores.
+
+        Otherwise as `LinearPolicy.predict`.
+        """
+        explore = not deterministic
+        with self._lock:
+            weights = self._weights(explore).reshape(self.actions, -1)
+            epsilon = self._exploring_epsilon() if explore else 0.0
+            choose = EpsilonGreedy(weights, epsilon, self.rng) if epsilon else Greedy(weights)
+            space = discrete_actions(self.env)
+            return choose_actions(self.features, choose, observation, space), state
+
+    def action_values(
+        self, observation: ArrayLike, samples: int = 0, rng: np.random.Generator | None = None
+    ) -> ActionValues:
+        """What every action is worth, and how sure that is; see `LinearPolicy.action_values`."""
+        return self.policy().action_values(observation, samples, rng)
+
+    def probability_best(
+        self, observation: ArrayLike, samples: int = 1000, rng: np.random.Generator | None = None
+    ) -> Array:
+        """How likely each action is the best one; see `LinearPolicy.probability_best`."""
+        return self.policy().probability_best(observation, samples, rng)
+
+    # Settings and files -------------------------------------------------------------------
+
+    def get_parameters(self) -> dict[str, Any]:
+        """The settings the agent was made with, apart from its environment and basis."""
+        signature = inspect.signature(type(self).__init__)
+        names = [n for n in signature.parameters if n not in ("self", "env", "basis")]
+        return {name: self._setting(name) for name in names}
+
+    def _setting(self, name: str) -> Any:
+        value = getattr(self, name)
+        return "episode" if name.endswith("_every") and value == 0 else value
+
+    def __repr__(self) -> str:
+        name = "an environment without id" if self.env.spec is None else self.env.spec.id
+        return (
+            f"<{type(self).__name__} on {name}: {self.num_timesteps:,} steps, "
+            f"{self._finished:,} episodes, {self.actions} actions x {self.features.size} features "
+            f"of {self.basis}>"
+        )
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write everything to one file, so that learning on gives the same bits as before.
+
+        The state of an environment in Python is not in the file: unless saved between two
+        episodes, the agent goes on with a new one.
+        """
+        with self._lock:
+            agent_file.save(self, path)
+
+    @classmethod
+    def load(
+        cls,
+        path: str | PathLike[str],
+        env: gym.Env[Any, Any] | str | None = None,
+        basis: BasisLike | None = None,
+    ) -> Self:
+        """Read an agent from a file; nothing in the file is ever run.
+
+        `Agent.load` reads an agent of any registered algorithm, ``RBLSPI.load`` only its own.
+
+        Parameters
+        ----------
+        path : path
+        env : gymnasium.Env or str, optional
+            The environment to go on in; the one of the file unless given.
+        basis : Basis, callable or fitted transformer, optional
+            Needed if it was a function of the user's, which is not stored.
+        """
+        return agent_file.load(cls, path, env, basis)
+
+
+def _budget(total_timesteps: int | None, episodes: int | None) -> tuple[int, int]:
+    if total_timesteps is None and episodes is None:
+        raise ValueError("learn() needs total_timesteps or episodes")
+    unlimited = check.LARGEST_COUNT
+    return (
+        unlimited if total_timesteps is None else check.count("total_timesteps", total_timesteps),
+        unlimited if episodes is None else check.count("episodes", episodes),
+    )
+
+
+def _next_chunk(chunk: int, seconds: float) -> int:
+    """As many steps as take about as long as the pause."""
+    return int(np.clip(chunk * PAUSE / max(seconds, 1e-9), chunk // 4 + 1, min(4 * chunk, 200_000)))
+
+
+def _drawn_seed() -> int:
+    return int(np.random.SeedSequence().generate_state(1)[0])

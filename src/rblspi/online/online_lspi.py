@@ -1,0 +1,243 @@
+"""Online least-squares policy iteration with epsilon-greedy exploration: the paper's baseline.
+
+Every K transitions theta = A^-1 b, with A and b summed over all transitions so far. Off-policy,
+A uses the greedy next action; on-policy, the next action that is really executed.
+
+References
+----------
+Busoniu, Ernst, De Schutter and Babuska, Online least-squares policy iteration for
+reinforcement learning control, American Control Conference, 2010.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Literal, NamedTuple
+
+import gymnasium as gym
+import numba
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rblspi.core import check
+from rblspi.core import linear_algebra as la
+from rblspi.core.compiled import jit, jit_borrowing, jit_inlined
+from rblspi.core.types import Integers, Matrix, Vector
+from rblspi.features import BasisLike
+from rblspi.model.buffer import CAPACITY, TERMINAL, Buffer, append, gather, is_full, new_buffer
+from rblspi.online.agent import Agent
+from rblspi.online.schedule import is_due
+from rblspi.policies.choice import epsilon_greedy, greedy
+from rblspi.rollout.loop import CONTINUES, TERMINATED, AgentFunctions
+
+#: places in `State.counters`
+TRANSITIONS, SINGULAR = range(2)
+
+#: value of `State.chosen` where the next action is not chosen yet
+NOT_CHOSEN = -1
+
+
+class State(NamedTuple):
+    """What the algorithm carries from step to step."""
+
+    buffer: Buffer
+    cross: Matrix  # [A, b], a block of rows for every action  (actions, n, k + 1)
+    weights: Vector  # theta                                   (k,)
+    epsilon: Vector  #                                         (1,)
+    chosen: Integers  # on-policy, the next action              (1,)
+    counters: Integers  # transitions, singular systems        (2,)
+    discount: float
+    decay: float
+    least: float  # the smallest epsilon
+    update_every: int
+    on_policy: bool
+    workspace_x: Matrix  # rows x                              (CAPACITY, n)
+    workspace_d: Matrix  # rows d, r                           (CAPACITY, k + 1)
+    workspace_square: Matrix  # A' and its factors             (k, k)
+    workspace_pivots: NDArray[np.int32]  #                     (k,)
+
+    def integer_ranges(self, actions: int) -> dict[str, tuple[ArrayLike, ArrayLike]]:
+        """Lowest and highest values that compiled code can use as indices, by field."""
+        return {"chosen": (NOT_CHOSEN, actions - 1)}
+
+
+@jit_inlined
+def act(agent: State, x: Vector, rng: Any) -> int:
+    """Epsilon-greedy; on-policy, the action that was already chosen."""
+    chosen = agent.chosen[0]
+    agent.chosen[0] = NOT_CHOSEN
+    if chosen >= 0:
+        return int(chosen)
+    return epsilon_greedy(agent.weights, x, agent.epsilon[0], rng)
+
+
+@jit_inlined
+def observe(
+    agent: State, x: Vector, action: int, reward: float, y: Vector, end: int, rng: Any
+) -> None:
+    """Absorb a transition; every K of them, solve for the weights."""
+    ended = end != CONTINUES
+    agent.epsilon[0] = max(agent.least, agent.decay * agent.epsilon[0])
+    next_action = TERMINAL
+    if end != TERMINATED:
+        if agent.on_policy:
+            next_action = epsilon_greedy(agent.weights, y, agent.epsilon[0], rng)
+            agent.chosen[0] = NOT_CHOSEN if ended else next_action
+        else:
+            next_action = greedy(agent.weights, y)
+    append(agent.buffer, x, action, reward, y, next_action)
+    agent.counters[TRANSITIONS] += 1
+    due = is_due(agent.update_every, agent.counters[TRANSITIONS], ended)
+    if due or is_full(agent.buffer):
+        _absorb(agent)
+    if due:
+        _solve(agent)
+
+
+@jit_borrowing
+def _absorb(agent: State) -> None:
+    stop, x, d = 0, agent.workspace_x, agent.workspace_d
+    for action in range(len(agent.cross)):
+        start = stop
+        stop = gather(agent.buffer, agent.discount, action, start, x, d)
+        if stop > start:
+            la.add_product_tn(1.0, x[start:stop], d[start:stop], 1.0, agent.cross[action])
+    agent.buffer.size[0] = 0
+
+
+@jit
+def _solve(agent: State) -> None:
+    """Theta = A^-1 b; a singular A leaves the weights as they are, and is counted."""
+    actions, n, _ = agent.cross.shape
+    k = actions * n
+    right = np.empty(k)
+    for a in range(actions):
+        for i in range(n):
+            right[a * n + i] = agent.cross[a, i, k]
+            for j in range(k):
+                agent.workspace_square[j, a * n + i] = agent.cross[a, i, j]
+    if la.solve_general(agent.workspace_square, right, agent.workspace_pivots):
+        agent.weights[:] = right
+    else:
+        agent.counters[SINGULAR] += 1
+
+
+def _new_state(
+    actions: int,
+    n: int,
+    discount: float,
+    epsilon: float,
+    decay: float,
+    least: float,
+    update_every: int,
+    on_policy: bool,
+    initial_diagonal: float,
+) -> State:
+    k = actions * n
+    cross = np.zeros((actions, n, k + 1))
+    np.fill_diagonal(cross.reshape(k, k + 1)[:, :k], initial_diagonal)
+    return State(
+        new_buffer(CAPACITY, n),
+        cross,
+        np.zeros(k),
+        np.array([epsilon]),
+        np.array([NOT_CHOSEN]),
+        np.zeros(2, np.int64),
+        discount,
+        decay,
+        least,
+        update_every,
+        on_policy,
+        np.zeros((CAPACITY, n)),
+        np.zeros((CAPACITY, k + 1)),
+        np.zeros((k, k)),
+        np.zeros(k, np.int32),
+    )
+
+
+class OnlineLSPI(Agent):
+    """Learns online by least-squares policy iteration with epsilon-greedy exploration.
+
+    Parameters
+    ----------
+    env : gymnasium.Env or str
+        An environment with discrete actions, or the id of one.
+    basis : Basis, callable or fitted transformer, optional
+        State features; one block of weights per action is learnt over them. Chosen by the
+        observation space unless given.
+    on_policy : bool
+        Whether the next action that enters A is the executed one, or else the greedy one.
+    epsilon, epsilon_decay, epsilon_final : float
+        Probability of a random action, its factor after every step, and where it stops.
+    update_every : int or "episode"
+        K: transitions between improvements of the policy.
+    discount : float
+        gamma.
+    initial_diagonal : float
+        A starts at this multiple of the identity.
+    seed : int, optional
+        Of everything random; one drawn from the operating system unless given.
+    """
+
+    functions = AgentFunctions(
+        act, observe, numba.typeof(_new_state(1, 1, 0.0, 0.0, 0.0, 0.0, 0, True, 1.0))
+    )
+    state: State
+
+    def __init__(
+        self,
+        env: gym.Env[Any, Any] | str,
+        basis: BasisLike | None = None,
+        *,
+        on_policy: bool = True,
+        epsilon: float = 1.0,
+        epsilon_decay: float = 0.9968,
+        epsilon_final: float = 0.0,
+        update_every: int | Literal["episode"] = 20,
+        discount: float = 0.99,
+        initial_diagonal: float = 1e-6,
+        seed: int | None = None,
+    ) -> None:
+        self.on_policy = check.boolean("on_policy", on_policy)
+        self.epsilon = check.fraction("epsilon", epsilon)
+        self.epsilon_decay = check.fraction("epsilon_decay", epsilon_decay)
+        self.epsilon_final = check.fraction("epsilon_final", epsilon_final)
+        self.update_every = check.period("update_every", update_every)
+        self.initial_diagonal = check.positive("initial_diagonal", initial_diagonal)
+        super().__init__(env, basis, discount=discount, seed=seed)
+
+    def _initial_state(self) -> State:
+        return _new_state(
+            self.actions,
+            self.features.size,
+            self.discount,
+            self.epsilon,
+            self.epsilon_decay,
+            self.epsilon_final,
+            self.update_every,
+            self.on_policy,
+            self.initial_diagonal,
+        )
+
+    def leave_episode(self) -> None:
+        """Begin a new episode, whose first action is not chosen yet."""
+        super().leave_episode()
+        self.state.chosen[0] = NOT_CHOSEN
+
+    def _weights(self, explore: bool) -> Vector:
+        return self.state.weights
+
+    def _exploring_epsilon(self) -> float:
+        return float(self.state.epsilon[0])
+
+    def _warn(self) -> None:
+        if (singular := int(self.state.counters[SINGULAR])) > 0:
+            warnings.warn(
+                f"{singular} improvements were left out so far, because A was singular: use a "
+                "larger initial_diagonal, or features that do not repeat each other",
+                stacklevel=3,
+            )
+
+    def diagnostics(self) -> dict[str, float]:
+        """The probability of a random action."""
+        return {"epsilon": float(self.state.epsilon[0])}

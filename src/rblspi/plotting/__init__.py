@@ -1,0 +1,1 @@
+"""Figures of learning curves, maps and calibrations, and the page that shows them."""

@@ -1,0 +1,116 @@
+"""The files beside the page: claims as JSON and Markdown, learning curves as CSV."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from rblspi.core.progress import duration
+from rblspi.experiments.definitions import canonical
+from rblspi.experiments.judging import Finding, Judgement
+from rblspi.experiments.results import CurveResult, FigureResult
+from rblspi.experiments.results_store import versions
+from rblspi.experiments.summary import Summary
+
+
+def write_claims(
+    folder: Path, judgements: Sequence[Judgement], results: Sequence[FigureResult]
+) -> None:
+    """Write ``claims.json`` and ``claims.md``."""
+    content = {
+        "claims": [judgement.plain for judgement in judgements],
+        "runs": sum(curve.runs for curve in distinct(results)),
+        "steps": sum(curve.steps for curve in distinct(results)),
+        "processor_seconds": round(sum(curve.seconds for curve in distinct(results)), 1),
+        "versions": versions_of(results),
+    }
+    text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
+    (folder / "claims.json").write_text(text, encoding="utf-8")
+    (folder / "claims.md").write_text(_markdown(judgements, results), encoding="utf-8")
+
+
+def write_summaries(path: Path, results: Sequence[FigureResult]) -> None:
+    """Write the learning curves of all figures as CSV, a row for every point."""
+    names = Summary._fields
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(
+            ["figure", "measure", "environment", "algorithm", "basis", "settings", *names]
+        )
+        for result in results:
+            for curve in result.figure.curves:
+                summary = result.summaries.get(curve.digest)
+                if summary is None:
+                    continue
+                head = [result.figure.id, result.figure.measure, curve.environment]
+                head += [curve.algorithm, canonical(dict(curve.basis))]
+                head += [canonical(dict(curve.settings))]
+                for i in range(len(summary.episodes)):
+                    row = [f"{getattr(summary, name)[i]:.7g}" for name in names[1:]]
+                    writer.writerow([*head, summary.runs, *row])
+
+
+def _markdown(judgements: Sequence[Judgement], results: Sequence[FigureResult]) -> str:
+    lines = ["| claim | what the paper says | verdict | measured |", "|---|---|---|---|"]
+    for judgement in judgements:
+        measured = "<br>".join(
+            f"{finding.what}: {interval_text(*finding.measured)}, should be {side_text(finding)}"
+            f" ({finding.runs} runs{'' if finding.counts else '; shown only'}):"
+            f" {finding.verdict}"
+            for finding in judgement.findings
+        )
+        note = f"<br>{judgement.note}" if judgement.note else ""
+        lines.append(
+            f"| {judgement.claim.id} | {judgement.claim.says}<br>*Judged by:* "
+            f"{judgement.claim.judged_by} | **{judgement.verdict}**{note} | {measured} |"
+        )
+    total = f"{sum(curve.runs for curve in distinct(results))} runs, {cost_text(results)}"
+    lines += ["", f"{total} of processor time. Intervals are 95% confidence intervals.", ""]
+    return "\n".join(lines)
+
+
+# What the page shows as well --------------------------------------------------------------------
+
+
+def distinct(results: Iterable[FigureResult]) -> list[CurveResult]:
+    """The curves of all figures without repetitions."""
+    return list({d: r for result in results for d, r in result.curves.items()}.values())
+
+
+def versions_of(results: Sequence[FigureResult]) -> list[dict[str, str]]:
+    """The different versions that runs were made with; the installed ones if there are no runs."""
+    found = {
+        json.dumps(record.versions, sort_keys=True): record.versions
+        for curve in distinct(results)
+        for record in curve.records
+    }
+    return list(found.values()) or [versions()]
+
+
+def cost_text(results: Sequence[FigureResult]) -> str:
+    """The number of steps and the processor time of all runs."""
+    curves = distinct(results)
+    seconds = sum(curve.seconds for curve in curves)
+    return f"{sum(curve.steps for curve in curves):,} steps, {duration(seconds)}"
+
+
+def interval_text(mean: float, low: float, high: float) -> str:
+    """A mean and its interval."""
+    return f"{_digits(mean)} [{_digits(low)}, {_digits(high)}]"
+
+
+def side_text(finding: Finding) -> str:
+    """On which side of which line a finding should be, as HTML."""
+    line = f"{finding.line:g}".replace("-", "−")
+    return f"{'&gt;' if finding.above else '&lt;'} {line}"
+
+
+def _digits(value: float) -> str:
+    if not math.isfinite(value):
+        return "?"
+    size = abs(value)
+    text = f"{value:.0f}" if size >= 1000 else f"{value:.1f}" if size >= 10 else f"{value:.3g}"
+    return "0" if text in ("-0", "-0.0") else text.replace("-", "−")

@@ -1,0 +1,300 @@
+"""A policy on its own: what an agent or an estimator has found, without what it was found with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from os import PathLike
+from typing import Any, NamedTuple
+
+import gymnasium as gym
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rblspi.core import check
+from rblspi.core.types import Array, Integers, Matrix, Vector
+from rblspi.environments.lookup import make_described
+from rblspi.features import Basis, BasisLike, Features
+from rblspi.model.posterior import Posterior
+from rblspi.policies.choice import EpsilonGreedy, Greedy, Pessimistic, best_actions
+from rblspi.policies.given import BatchPolicy
+
+
+class ActionValues(NamedTuple):
+    """Values of every action in one state, shape (actions,), or in a batch, (N, actions).
+
+    Attributes
+    ----------
+    mean : ndarray
+    std : ndarray or None
+        Standard deviation; None where the algorithm has no posterior.
+    samples : ndarray or None
+        Draws from the posterior, shape (samples, actions) or (samples, N, actions). A draw is
+        one value function, the same for all states and actions. None unless asked for.
+    """
+
+    mean: Array
+    std: Array | None
+    samples: Array | None = None
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class LinearPolicy:
+    """Acts by action values that are linear in features of the observation.
+
+    Q(s, a) = phi(s)'theta_a. The action is the one of the highest value, or of the highest lower
+    bound if ``pessimism`` is positive; with probability ``epsilon`` it is drawn uniformly, unless
+    a deterministic action is asked for.
+
+    Agents and estimators make policies by their method ``policy()``. A policy shares no memory
+    with its maker, can be pickled, and is saved to a file that holds numbers and no code.
+
+    Parameters
+    ----------
+    basis : Basis
+    features : Features
+        The basis, built for the observation space.
+    weights : ndarray, shape (k,)
+        theta, one block of n weights for every action.
+    observation_space : gymnasium.Space
+    action_space : gymnasium.spaces.Discrete
+    posterior : Posterior, optional
+        Of the weights; needed for standard deviations, samples and pessimism.
+    pessimism : float
+        Standard deviations by which the value of an action is lowered before actions are compared.
+    epsilon : float
+        Probability of a random action.
+    discount : float
+        gamma, with which the values were estimated.
+    environment : mapping, optional
+        How to make the environment again, see `rblspi.environments.lookup.describe`.
+    action_names : tuple of str
+    provenance : mapping
+        What the policy comes from, as plain data: algorithm, settings, number of transitions.
+    seed : tuple of int
+        Of samples, which are the same at every call, and of random actions.
+    """
+
+    basis: Basis
+    features: Features
+    weights: Vector
+    observation_space: gym.Space[Any]
+    action_space: gym.spaces.Discrete
+    posterior: Posterior | None = None
+    pessimism: float = 0.0
+    epsilon: float = 0.0
+    discount: float = 0.99
+    environment: Mapping[str, Any] | None = None
+    action_names: tuple[str, ...] = ()
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    seed: tuple[int, ...] = (0,)
+    rng: np.random.Generator | None = None
+
+    def __post_init__(self) -> None:
+        check.not_negative("pessimism", self.pessimism)
+        check.fraction("epsilon", self.epsilon)
+        check.fraction("discount", self.discount)
+        if self.pessimism and self.posterior is None:
+            raise ValueError(
+                f"pessimism={self.pessimism} needs a posterior: {self._origin} has none"
+            )
+        if self.weights.shape != (self.features.size * self.actions,):
+            raise ValueError(
+                f"{len(self.weights)} weights do not fit {self.features.size} features x "
+                f"{self.actions} actions: pass the basis and the environment of the fit"
+            )
+
+    @property
+    def actions(self) -> int:
+        """The number of actions."""
+        return int(self.action_space.n)
+
+    @property
+    def weights_by_action(self) -> Matrix:
+        """theta, shape (actions, n)."""
+        return self.weights.reshape(self.actions, -1)
+
+    def predict(
+        self,
+        observation: ArrayLike,
+        state: Any = None,
+        episode_start: Any = None,
+        deterministic: bool = False,
+    ) -> tuple[Any, Any]:
+        """Actions for an observation or a batch of them, in the form of Stable-Baselines3.
+
+        Parameters
+        ----------
+        observation : array_like
+        state, episode_start
+            Accepted for compatibility; there is no recurrent state.
+        deterministic : bool
+            Whether random actions are left out.
+
+        Returns
+        -------
+        action : int or ndarray
+            Of the action space.
+        state
+            As it was passed.
+        """
+        choose = self._deterministic if deterministic or not self.epsilon else self._exploring
+        return choose_actions(self.features, choose, observation, self.action_space), state
+
+    def __call__(self, observations: ArrayLike) -> Integers:
+        """Actions in a batch of observations, counted from 0: what estimators call a policy."""
+        x = np.atleast_2d(self.features(observations))
+        return np.asarray(self._deterministic(np.asarray(observations), x))
+
+    @cached_property
+    def _deterministic(self) -> BatchPolicy:
+        if self.pessimism and self.posterior is not None:
+            return Pessimistic(self.posterior, self.pessimism)
+        return Greedy(self.weights_by_action)
+
+    @cached_property
+    def _exploring(self) -> BatchPolicy:
+        rng = np.random.default_rng(self.seed) if self.rng is None else self.rng
+        return EpsilonGreedy(self.weights_by_action, self.epsilon, rng)
+
+    def action_values(
+        self, observation: ArrayLike, samples: int = 0, rng: np.random.Generator | None = None
+    ) -> ActionValues:
+        """What every action is worth, and how sure that is.
+
+        Parameters
+        ----------
+        observation : array_like
+            One observation, or a batch of them.
+        samples : int
+            How many value functions to draw from the posterior.
+        rng : numpy.random.Generator, optional
+            What draws them; unless given, the draws are the same at every call.
+        """
+        x = self.features(observation)
+        rows = np.atleast_2d(x)
+        mean = rows @ self.weights_by_action.T
+        std = None if self.posterior is None else self.posterior.predict(rows)[1]
+        drawn = self._sampled_values(rows, samples, rng) if samples else None
+        if x.ndim > 1:
+            return ActionValues(mean, std, drawn)
+        return ActionValues(
+            mean[0], None if std is None else std[0], None if drawn is None else drawn[:, 0]
+        )
+
+    def probability_best(
+        self, observation: ArrayLike, samples: int = 1000, rng: np.random.Generator | None = None
+    ) -> Array:
+        """How likely each action is the best one: its share of the drawn value functions.
+
+        Parameters
+        ----------
+        observation : array_like
+            One observation, or a batch of them.
+        samples : int
+            A probability p is known up to the standard error (p (1 - p) / samples)^1/2.
+        rng : numpy.random.Generator, optional
+            As for `action_values`.
+
+        Returns
+        -------
+        ndarray, shape (actions,), or (N, actions) for a batch
+        """
+        check.count("samples", samples)
+        values = self.action_values(observation, samples, rng).samples
+        assert values is not None
+        best = best_actions(values)
+        return np.stack([np.mean(best == a, axis=0) for a in range(self.actions)], axis=-1)
+
+    def _sampled_values(self, rows: Matrix, samples: int, rng: np.random.Generator | None) -> Array:
+        """Values by drawn weights, shape (samples, N, actions)."""
+        if self.posterior is None:
+            raise ValueError(
+                f"{self._origin} keeps no posterior to draw samples={samples} from: RBLSPI and "
+                "BLSPI do"
+            )
+        rng = np.random.default_rng(self.seed) if rng is None else rng
+        weights = self.posterior.sample(rng, check.count("samples", samples))
+        values: Array = np.einsum("san,in->sia", weights.reshape(samples, self.actions, -1), rows)
+        return values
+
+    def make_environment(self, **arguments: Any) -> gym.Env[Any, Any]:
+        """The environment that the policy is for, made anew.
+
+        Parameters
+        ----------
+        **arguments
+            Of the environment; they override those that it was described with.
+        """
+        if self.environment is None:
+            raise ValueError(
+                "the policy was fitted to logs and names no environment to act in: pass one, or "
+                "--env ENV_ID on the command line"
+            )
+        return make_described(self.environment, arguments)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the policy to one file."""
+        from rblspi.policies import policy_file
+
+        policy_file.save(self, path)
+
+    @staticmethod
+    def load(path: str | PathLike[str], basis: BasisLike | None = None) -> LinearPolicy:
+        """Read a policy from a file; nothing in the file is ever run.
+
+        Parameters
+        ----------
+        path : path
+        basis : Basis, callable or fitted transformer, optional
+            Needed if it was a function of the user's, which is not stored.
+        """
+        from rblspi.policies import policy_file
+
+        return policy_file.load(path, basis)
+
+    @property
+    def _origin(self) -> str:
+        return str(self.provenance.get("algorithm", "the policy"))
+
+    def __repr__(self) -> str:
+        rule = "greedy"
+        if self.pessimism:
+            rule = f"pessimism={self.pessimism:g}"
+        elif self.epsilon:
+            rule = f"epsilon={self.epsilon:.2g}"
+        identifier = (self.environment or {}).get("id")
+        name = "" if identifier is None else f" for {identifier}"
+        sure = "with a posterior" if self.posterior is not None else "no posterior"
+        return (
+            f"<LinearPolicy by {self._origin}{name}: {self.actions} actions x "
+            f"{self.features.size} features of {self.basis}, {rule}, {sure}>"
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything but the features, which are built again."""
+        left_out = ("features", "_deterministic", "_exploring")
+        return {name: value for name, value in vars(self).items() if name not in left_out}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, features=state["basis"].build(state["observation_space"]))
+
+
+def choose_actions(
+    features: Features,
+    choose: BatchPolicy,
+    observation: ArrayLike,
+    action_space: gym.spaces.Discrete,
+) -> Any:
+    """Actions of the action space: an int for one observation, an array for a batch."""
+    x = features(observation)
+    chosen = np.asarray(choose(np.asarray(observation), np.atleast_2d(x)))
+    chosen = chosen + int(action_space.start)
+    return int(chosen[0]) if x.ndim == 1 else chosen
+
+
+def action_names_of(env: gym.Env[Any, Any], actions: int) -> tuple[str, ...]:
+    """The names that an environment gives to its actions in its metadata, if it does."""
+    names: NDArray[Any] | None = env.metadata.get("action_names")
+    return tuple(map(str, names)) if names is not None and len(names) == actions else ()

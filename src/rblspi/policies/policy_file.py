@@ -1,0 +1,116 @@
+"""A policy as one file: arrays and plain data, never code."""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rblspi.core import archive
+from rblspi.core.archive import FileError, short
+from rblspi.core.types import Array
+from rblspi.environments.spaces import describe_space, space_from
+from rblspi.features import BasisLike, as_basis, basis_from_settings
+from rblspi.model.posterior import Posterior
+from rblspi.policies.linear import LinearPolicy
+
+FORMAT = "rblspi-policy"
+VERSION = 1
+
+_ARRAYS = ("mean", "factor", "whitened", "gram_factor")
+_NUMBERS = ("residual", "prior_precision", "noise_precision", "jitter", "jitter_count")
+_FIELDS: dict[str, Any] = {
+    **dict.fromkeys(("pessimism", "epsilon", "discount"), int | float),
+    "environment": dict | None,
+    "provenance": dict,
+    "action_names": list,
+    "seed": list,
+}
+#: see `rblspi.environments.lookup.describe`
+_ENVIRONMENT = {"id", "arguments", "limit", "wrappers"}
+_SPACES = ("observation_space", "action_space")
+
+
+def save(policy: LinearPolicy, path: str | PathLike[str]) -> None:
+    """Write a policy; the file appears under its name once it is whole."""
+    posterior = policy.posterior
+    arrays = {"weights": policy.weights}
+    description: dict[str, Any] = {name: getattr(policy, name) for name in _FIELDS}
+    description |= {name: describe_space(getattr(policy, name)) for name in _SPACES}
+    description |= {"basis": policy.basis.settings(), "posterior": None}
+    if posterior is not None:
+        arrays |= {f"posterior.{name}": getattr(posterior, name) for name in _ARRAYS}
+        description["posterior"] = {name: getattr(posterior, name) for name in _NUMBERS}
+    archive.write(path, FORMAT, VERSION, description, arrays)
+
+
+def load(path: str | PathLike[str], basis: BasisLike | None = None) -> LinearPolicy:
+    """Read a policy.
+
+    Raises
+    ------
+    FileError
+        Whatever is wrong with the file.
+    """
+    description, arrays = archive.read(path, FORMAT, VERSION)
+    try:
+        return _policy(description, arrays, basis)
+    except KeyError as error:
+        raise FileError(f"{path} cannot be loaded: it has no {error}") from error
+    except Exception as error:  # whatever a stranger's values make a constructor raise
+        raise FileError(f"{path} cannot be loaded: {error}") from error
+
+
+def _policy(
+    description: dict[str, Any], arrays: dict[str, NDArray[Any]], basis: BasisLike | None
+) -> LinearPolicy:
+    if set(description) != {*_FIELDS, *_SPACES, "basis", "posterior"}:
+        raise FileError("fields are missing, or there are too many")
+    for name, kind in _FIELDS.items():
+        if not isinstance(description[name], kind) or isinstance(description[name], bool):
+            raise FileError(f"{name}={short(description[name])} is of another type")
+    environment = description["environment"]
+    if environment is not None and set(environment) != _ENVIRONMENT:
+        raise FileError(f"environment={short(environment)} does not say how to make it")
+    spaces: dict[str, Any] = {name: space_from(description[name]) for name in _SPACES}
+    recipe = basis_from_settings(description["basis"]) if basis is None else as_basis(basis)
+    names, seed = description["action_names"], description["seed"]
+    policy = LinearPolicy(
+        **{name: description[name] for name in _FIELDS}
+        | {"action_names": tuple(map(str, names)), "seed": tuple(map(int, seed))}
+        | spaces,
+        basis=recipe,
+        features=recipe.build(spaces["observation_space"]),
+        weights=_finite(arrays, "weights"),
+        posterior=_posterior(description["posterior"], arrays, int(spaces["action_space"].n)),
+    )
+    np.random.default_rng(policy.seed)  # refuses numbers that are no seed
+    if arrays:
+        raise FileError(f"it has an array {short(next(iter(arrays)))} that no policy has")
+    return policy
+
+
+def _posterior(numbers: Any, arrays: dict[str, NDArray[Any]], actions: int) -> Posterior | None:
+    if numbers is None:
+        return None
+    found: dict[str, Any] = {name: _finite(arrays, f"posterior.{name}") for name in _ARRAYS}
+    k, n = len(found["mean"]), len(found["mean"]) // actions
+    shapes = {"mean": (k,), "factor": (k, k), "whitened": (k,), "gram_factor": (actions, n, n)}
+    for name, shape in shapes.items():
+        if found[name].shape != shape:
+            raise FileError(f"{name} has the shape {found[name].shape}, not {shape}")
+    values: dict[str, Any] = {name: float(numbers[name]) for name in _NUMBERS}
+    precisions = values["prior_precision"], values["noise_precision"]
+    if not (np.isfinite(list(values.values())).all() and min(precisions) > 0.0):
+        raise FileError(f"its posterior has the numbers {short(numbers)}")
+    values["jitter_count"] = int(values["jitter_count"])
+    return Posterior(**found, **values, actions=actions)
+
+
+def _finite(arrays: dict[str, NDArray[Any]], name: str) -> Array:
+    array = arrays.pop(name)
+    if array.dtype != np.float64 or not np.isfinite(array).all():
+        raise FileError(f"{name} does not hold finite numbers")
+    return array.copy()

@@ -1,0 +1,143 @@
+"""The algorithms there are: one record each, ours and those of other packages.
+
+The command line, experiments, files and figures all read this registry. Another package adds an
+algorithm by an entry point that names an `Algorithm`::
+
+    [project.entry-points."rblspi.algorithms"]
+    my-algorithm = "my_package:ALGORITHM"
+"""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import Any, Literal, TypeVar
+
+ENTRY_POINTS = "rblspi.algorithms"
+
+#: arguments of constructors that are not settings: they have options of their own
+_NOT_SETTINGS = ("env", "basis", "seed", "actions", "observation_space", "initial_policy")
+
+Class = TypeVar("Class")
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """What there is to know of an algorithm without importing it.
+
+    Attributes
+    ----------
+    name : str
+        On the command line, in experiments and in files.
+    target : str
+        Its class, as ``module:Class``: an `Agent` if it learns online, else an `Estimator`.
+    learns : {"online", "policy", "values"}
+        A policy, online from an environment; a policy from logged transitions; or the values
+        of a given policy from logged transitions.
+    label : str
+        In figures; the name unless given.
+    baseline : bool
+        Whether figures draw it as something to compare with.
+    """
+
+    name: str
+    target: str
+    learns: Literal["online", "policy", "values"]
+    label: str = ""
+    baseline: bool = False
+
+    @property
+    def online(self) -> bool:
+        """Whether it learns in an environment, rather than from logged transitions."""
+        return self.learns == "online"
+
+    def load(self) -> Any:
+        """Its class."""
+        module, _, name = self.target.partition(":")
+        return getattr(import_module(module), name)
+
+    def settings(self) -> dict[str, Any]:
+        """The settings that a user may change, with their defaults."""
+        parameters = inspect.signature(self.load()).parameters.items()
+        return {name: p.default for name, p in parameters if name not in _NOT_SETTINGS}
+
+    def require_settings(self, names: Iterable[str]) -> None:
+        """Raise a ValueError if one of these is not a setting of the algorithm."""
+        known = self.settings()
+        for name in names:
+            if name in _NOT_SETTINGS:
+                raise ValueError(f"{name} is not a setting: it has a place of its own")
+            if name not in known:
+                raise ValueError(f"{self.name} has no setting {name!r}: {nearest(name, known)}")
+
+
+OURS = (
+    Algorithm("rblspi", "rblspi.online.rblspi:RBLSPI", "online", "RBLSPI"),
+    Algorithm(
+        *("online-lspi", "rblspi.online.online_lspi:OnlineLSPI", "online", "online LSPI"),
+        baseline=True,
+    ),
+    Algorithm("lspi", "rblspi.offline.lspi:LSPI", "policy", "LSPI"),
+    Algorithm("blspi", "rblspi.offline.blspi:BLSPI", "policy", "BLSPI"),
+    Algorithm("lstd", "rblspi.offline.lstd:LSTD", "values", "LSTD"),
+    Algorithm("blstd", "rblspi.offline.blstd:BLSTD", "values", "BLSTD"),
+)
+
+
+@cache
+def algorithms() -> dict[str, Algorithm]:
+    """All algorithms by name; a name of ours cannot be taken by another package."""
+    found = {algorithm.name: algorithm for algorithm in OURS}
+    for entry in entry_points(group=ENTRY_POINTS):
+        record = entry.load()
+        if not isinstance(record, Algorithm):
+            raise TypeError(f"the entry point {entry.name} = {entry.value} is not an Algorithm")
+        found.setdefault(record.name, record)
+    return found
+
+
+def algorithm(name: str) -> Algorithm:
+    """The algorithm of this name.
+
+    Raises
+    ------
+    ValueError
+        If there is none; the message suggests the nearest.
+    """
+    if name not in algorithms():
+        raise ValueError(f"no algorithm is called {name!r}: {nearest(name, algorithms())}")
+    return algorithms()[name]
+
+
+def name_of(kind: type[Any]) -> str:
+    """The registered name of a class, or its own name where it is not registered."""
+    for found in algorithms().values():
+        module, _, name = found.target.partition(":")
+        if getattr(sys.modules.get(module), name, None) is kind:
+            return found.name
+    return kind.__name__
+
+
+def class_of(name: str, kind: type[Class]) -> type[Class]:
+    """The class with this `name_of`: this one, or a registered one derived from it."""
+    if name == name_of(kind):
+        return kind
+    found: Any = algorithms()[name].load() if name in algorithms() else None
+    if found is not None and issubclass(found, kind):
+        return found  # type: ignore[no-any-return]
+    if found is not None:
+        raise ValueError(f"it holds {name}, not {name_of(kind)}: load it with Agent.load")
+    raise ValueError(f"it holds {name[:60]!r}, an algorithm that is not registered")
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """A half-sentence that suggests names like this one."""
+    names = list(known)
+    near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+    return f"did you mean {', '.join(near)}?" if near else f"choose from {', '.join(names)}"

@@ -1,1 +1,0 @@
-"""Figures, tables and the page that shows them."""

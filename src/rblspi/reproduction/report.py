@@ -1,0 +1,60 @@
+"""The report on the paper: its figures, and a verdict on each of its claims."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from rblspi.experiments.definitions import Figure
+from rblspi.experiments.judging import Evidence, Judgement, judge
+from rblspi.experiments.results import FigureResult
+from rblspi.plotting import page
+from rblspi.reproduction import chain
+from rblspi.reproduction.claims import CLAIMS
+from rblspi.reproduction.figures import FIGURES
+
+HEADING = "Randomised Bayesian least-squares policy iteration, reproduced"
+
+
+class Report(NamedTuple):
+    """The page that was written, and the verdicts on it."""
+
+    page: Path
+    judgements: tuple[Judgement, ...]
+
+
+def write_report(results: Sequence[FigureResult], folder: Path) -> Report:
+    """Write the figures, tables and the page of some results into a folder.
+
+    Figures of the paper and experiments of the user's own may be mixed; the claims that are judged
+    are those about the figures of the paper.
+    """
+    judgements = judgements_on(results)
+    drawings = {"chain": chain.draw}
+    written = page.write(results, folder, judgements=judgements, drawings=drawings, heading=HEADING)
+    return Report(written, judgements)
+
+
+def judgements_on(results: Sequence[FigureResult]) -> tuple[Judgement, ...]:
+    """Judge the claims about those figures of the paper that are among the results."""
+    shown = {result.figure.id: result for result in results if result.figure.id in FIGURES}
+    instead = {
+        curve.digest: run
+        for name, result in shown.items()
+        for curve, run in zip(FIGURES[name].curves, result.figure.curves, strict=True)
+    }
+    evidence = Evidence(shown.values(), instead)
+    return tuple(
+        judge(claim, evidence, _shortfall(shown[claim.figure].figure))
+        for claim in CLAIMS
+        if claim.figure in shown
+    )
+
+
+def _shortfall(figure: Figure) -> str:
+    """Why the runs of a figure are too short to decide a claim; empty if they are not."""
+    episodes = min((curve.episodes for curve in figure.curves), default=0)
+    if episodes >= figure.full_episodes:
+        return ""
+    return f"runs of {episodes} instead of {figure.full_episodes} episodes decide nothing"

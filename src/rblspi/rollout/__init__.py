@@ -1,0 +1,8 @@
+"""Acting in environments: the compiled loop, the Python generator, and what is made of them."""
+
+from rblspi.rollout.calibration import Calibration, calibrate
+from rblspi.rollout.collect import collect
+from rblspi.rollout.evaluate import Evaluation, evaluate
+from rblspi.rollout.steps import Step, rollout
+
+__all__ = ["Calibration", "Evaluation", "Step", "calibrate", "collect", "evaluate", "rollout"]

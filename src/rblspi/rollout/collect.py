@@ -1,0 +1,186 @@
+"""Collecting transitions: let a policy act in an environment, and log what happens."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any, NamedTuple
+
+import gymnasium as gym
+import numba
+import numpy as np
+
+from rblspi.core import check
+from rblspi.core.compiled import jit_borrowing, jit_inlined
+from rblspi.core.types import Integers, Matrix, Vector
+from rblspi.data.transitions import Transitions
+from rblspi.environments.base import runs_compiled
+from rblspi.environments.lookup import discrete_actions, make
+from rblspi.features.base import Features
+from rblspi.features.bounds import input_size, observation_shape
+from rblspi.rollout.loop import EPISODES, STEPS, TERMINATED, TRUNCATED, AgentFunctions
+from rblspi.rollout.session import Session
+from rblspi.rollout.steps import Act, Step, rollout
+
+#: transitions of a chunk, and of a row group where it is written
+CHUNK = 2**19
+
+
+def collect(
+    env: gym.Env[Any, Any] | str,
+    transitions: int | None = None,
+    policy: Act | None = None,
+    seed: int = 0,
+    *,
+    episodes: int | None = None,
+) -> Iterator[Transitions]:
+    """Act for a number of steps or of episodes; yields the transitions in chunks.
+
+    Parameters
+    ----------
+    env : gymnasium.Env or str
+        Random actions in a compiled environment are taken inside compiled code.
+    transitions, episodes : int
+        At least one of them; whichever ends first.
+    policy : callable, optional
+        From an observation to an action of the environment; uniformly random unless given.
+    seed : int
+    """
+    environment = make(env)
+    discrete_actions(environment)
+    if transitions is None and episodes is None:
+        raise ValueError("collect() needs transitions or episodes")
+    steps = math.inf if transitions is None else check.count("transitions", transitions)
+    left = check.LARGEST_COUNT if episodes is None else check.count("episodes", episodes)
+    check.count("seed", seed, least=0)
+    compiled = policy is None and runs_compiled(environment)
+    walk = _CompiledWalk(environment, seed) if compiled else _Walk(environment, policy, seed)
+    while steps > 0 and left > 0:
+        log, ended = walk.log(int(min(steps, CHUNK)), left)
+        steps -= len(log)
+        left -= ended
+        yield _as_transitions(log, environment.observation_space)
+
+
+def random_walk(env: gym.Env[Any, Any] | str, transitions: int, seed: int) -> Transitions:
+    """Transitions of uniformly random actions, which are drawn before the first step."""
+    environment = make(env)
+    actions = iter(
+        np.random.default_rng(seed).integers(discrete_actions(environment).n, size=transitions)
+    )
+    walk = islice(rollout(environment, lambda _: next(actions), seed=seed), transitions)
+    columns = (np.array(column) for column in list(zip(*walk, strict=True))[:6])
+    observed, taken, rewards, after, terminated, truncated = columns
+    return Transitions.from_arrays(observed, taken, rewards, after, terminated, truncated)
+
+
+def _as_transitions(log: Matrix, space: gym.Space[Any]) -> Transitions:
+    """The rows (s, s', a, r, end) of a log, taken apart."""
+    size = (log.shape[1] - 3) // 2
+    shape = (len(log), *(space.shape or ()))
+    kind = np.int64 if np.issubdtype(space.dtype, np.integer) else np.float64
+    states, after = (
+        np.ascontiguousarray(part.reshape(shape), kind)
+        for part in (log[:, :size], log[:, size : 2 * size])
+    )
+    action, reward, end = np.ascontiguousarray(log[:, 2 * size :].T)
+    return Transitions(
+        states, action.astype(np.int64), reward, after, end == TERMINATED, end == TRUNCATED
+    )
+
+
+# Inside compiled code: an agent that acts at random and remembers everything ----------------
+
+
+class Walker(NamedTuple):
+    """A log, and how many rows of it are filled."""
+
+    log: Matrix
+    rows: Integers
+    actions: int
+
+
+@jit_inlined
+def act(agent: Walker, x: Vector, rng: Any) -> int:
+    """Any action, uniformly."""
+    return int(rng.random() * agent.actions)
+
+
+@jit_inlined
+def observe(
+    agent: Walker, x: Vector, action: int, reward: float, y: Vector, end: int, rng: Any
+) -> None:
+    """Write a row of the log."""
+    row, n = agent.log[agent.rows[0]], len(x)
+    for i in range(n):
+        row[i] = x[i]
+        row[n + i] = y[i]
+    row[2 * n] = action
+    row[2 * n + 1] = reward
+    row[2 * n + 2] = end
+    agent.rows[0] += 1
+
+
+@jit_borrowing
+def _identity(parameters: Vector, observation: Vector, out: Vector) -> None:
+    """The observation itself as features."""
+    for i in range(len(observation)):
+        out[i] = observation[i]
+
+
+FUNCTIONS = AgentFunctions(
+    act, observe, numba.typeof(Walker(np.zeros((1, 1)), np.zeros(1, np.int64), 1))
+)
+
+
+class _CompiledWalk:
+    """Random actions in a compiled environment."""
+
+    def __init__(self, env: gym.Env[Any, Any], seed: int) -> None:
+        space = env.observation_space
+        self.inputs = input_size(space)
+        features = Features(_identity, np.empty(0), self.inputs, observation_shape(space))
+        self.actions = int(discrete_actions(env).n)
+        self.session = Session(env, features, seed)
+
+    def log(self, rows: int, episodes: int) -> tuple[Matrix, int]:
+        """Rows of a log, or as many as these episodes need, and how many episodes ended."""
+        log, counts = np.empty((rows, 2 * self.inputs + 3)), np.zeros(2, np.int64)
+        walker = Walker(log, np.zeros(1, np.int64), self.actions)
+        rng, record = self.session.environment_rng, np.empty((min(episodes, rows), 2))
+        self.session.run(FUNCTIONS, walker, rng, rows, record, counts)
+        return log[: counts[STEPS]], int(counts[EPISODES])
+
+
+class _Walk:
+    """Any policy in any environment."""
+
+    def __init__(self, env: gym.Env[Any, Any], policy: Act | None, seed: int) -> None:
+        environment_seed, action_seed = np.random.SeedSequence(seed).generate_state(2) >> 1
+        env.action_space.seed(int(action_seed))
+        self.inputs = input_size(env.observation_space)
+        self.first_action = int(discrete_actions(env).start)
+        choose = policy or (lambda observation: env.action_space.sample())
+        act = lambda observation: int(choose(observation))  # noqa: E731
+        self.steps = rollout(env, act, seed=int(environment_seed))
+
+    def log(self, rows: int, episodes: int) -> tuple[Matrix, int]:
+        """Rows of a log, or as many as these episodes need, and how many episodes ended."""
+        log, ended = np.empty((rows, 2 * self.inputs + 3)), 0
+        for i, step in enumerate(islice(self.steps, rows)):
+            log[i] = self._row(step)
+            ended += step.ended
+            if ended == episodes:
+                return log[: i + 1], ended
+        return log, ended
+
+    def _row(self, step: Step) -> Vector:
+        end = TERMINATED if step.terminated else TRUNCATED if step.truncated else 0
+        return np.concatenate(
+            [
+                np.ravel(step.observation),
+                np.ravel(step.next_observation),
+                [step.action - self.first_action, step.reward, end],
+            ]
+        )

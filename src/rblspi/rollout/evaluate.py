@@ -1,0 +1,198 @@
+"""How good a policy is: its episodes, their mean, and how sure that mean is."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from functools import partial
+from typing import Any, NamedTuple, TypeAlias
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
+
+from rblspi.core import check
+from rblspi.core.intervals import Interval, mean_interval
+from rblspi.core.types import Array
+from rblspi.environments.lookup import make
+from rblspi.policies.linear import LinearPolicy
+from rblspi.rollout.steps import Act, rollout
+
+#: What can be evaluated: an agent, a `LinearPolicy`, anything with Stable-Baselines3's ``predict``.
+Actor: TypeAlias = Any
+
+
+class Evaluation(NamedTuple):
+    """Episodes of a policy that was not learning meanwhile.
+
+    Attributes
+    ----------
+    lengths, returns : ndarray, shape (episodes,)
+        Steps and undiscounted returns.
+    """
+
+    lengths: Array
+    returns: Array
+
+    @property
+    def mean_return(self) -> Interval:
+        """Mean return, with its confidence interval."""
+        return mean_interval(self.returns)
+
+    @property
+    def mean_length(self) -> Interval:
+        """Mean length of an episode, with its confidence interval."""
+        return mean_interval(self.lengths)
+
+
+def evaluate(
+    actor: Actor,
+    env: gym.Env[Any, Any] | VectorEnv[Any, Any, Any] | str | None = None,
+    episodes: int = 100,
+    *,
+    deterministic: bool = True,
+    seed: int = 0,
+    longest: int = 100_000,
+) -> Evaluation:
+    """Let a policy act, and record its episodes.
+
+    Parameters
+    ----------
+    actor : Agent, LinearPolicy, or anything with Stable-Baselines3's ``predict``
+        Stays as it is.
+    env : gymnasium.Env, gymnasium.vector.VectorEnv or str, optional
+        By default a new copy of the one that the policy is for. An agent's environment that has
+        no id, or a wrapper of the user's own, cannot be made again: then the agent's own is
+        borrowed. Its episode is left, its random numbers go on as if nothing had happened, and
+        whatever else it remembers stays changed: pass another one to avoid that. All parts of a
+        vector environment contribute the same number of episodes, so that short ones do not
+        come first.
+    episodes : int
+    deterministic : bool
+        True: by the best estimate. False: as in training.
+    seed : int
+        Of the environment.
+    longest : int
+        Steps after which an episode counts as ended, for environments that never do.
+
+    Raises
+    ------
+    ValueError
+        If one part of a vector environment needs a new episode after `longest` steps, and all
+        parts can only begin together.
+    """
+    check.count("episodes", episodes)
+    check.count("longest", longest)
+    policy = policy_of(actor, explore=not deterministic)
+    predict = partial(policy.predict, deterministic=deterministic)
+    if isinstance(env, VectorEnv):
+        return _evaluate_vector(predict, env, episodes, seed, longest)
+    record = []
+    with environment_for(actor, env) as single:
+        length, episode_return = 0, 0.0
+        for step in rollout(single, lambda o: predict(o)[0], seed=seed, longest=longest):
+            length, episode_return = length + 1, episode_return + step.reward
+            if step.ended:
+                record.append((length, episode_return))
+                length, episode_return = 0, 0.0
+                if len(record) == episodes:
+                    break
+    lengths, returns = np.array(record, dtype=np.float64).T
+    return Evaluation(lengths, returns)
+
+
+def policy_of(actor: Actor, explore: bool = False) -> Any:
+    """What acts: an agent's policy, or the actor itself."""
+    return actor.policy(explore) if hasattr(actor, "leave_episode") else actor
+
+
+def greedy_act(policy: LinearPolicy) -> Act:
+    """The policy as a function of one observation, for `rollout`."""
+    return lambda observation: policy.predict(observation, deterministic=True)[0]
+
+
+def environment_for(
+    actor: Actor, env: gym.Env[Any, Any] | str | None = None
+) -> AbstractContextManager[gym.Env[Any, Any]]:
+    """Where to let an actor act; what was made for that is closed afterwards."""
+    own = getattr(actor, "env", None)
+    if isinstance(env, str):
+        return closing(make(env))
+    if env is not None:
+        return _borrowed(actor) if env is own else nullcontext(make(env))
+    if own is not None:
+        spare = _copy_of(own)
+        return _borrowed(actor) if spare is None else closing(spare)
+    if isinstance(actor, LinearPolicy):
+        return closing(actor.make_environment())
+    raise ValueError(f"{actor!r} names no environment: pass env=")
+
+
+def _copy_of(env: gym.Env[Any, Any]) -> gym.Env[Any, Any] | None:
+    """A copy of an environment; None where it has no id, or a wrapper that cannot be repeated."""
+    if env.spec is None or any(w.kwargs is None for w in env.spec.additional_wrappers):
+        return None
+    spec = copy.deepcopy(env.spec)
+    spec.kwargs.pop("render_mode", None)
+    return gym.make(spec)
+
+
+@contextmanager
+def _borrowed(agent: Any) -> Iterator[gym.Env[Any, Any]]:
+    """Use the environment an agent learns in for something else.
+
+    Afterwards its random numbers are as they were, and the agent begins a new episode.
+    """
+    env: Any = agent.env.unwrapped
+    generator, seed = getattr(env, "_np_random", None), getattr(env, "_np_random_seed", None)
+    bits = generator.bit_generator if isinstance(generator, np.random.Generator) else None
+    state: Any = None if bits is None else bits.state
+    try:
+        yield agent.env
+    finally:
+        if bits is not None:
+            bits.state = state  # some environments seed it in place
+        env._np_random, env._np_random_seed = generator, seed
+        agent.leave_episode()
+
+
+def _evaluate_vector(
+    predict: Any, env: VectorEnv[Any, Any, Any], episodes: int, seed: int, longest: int
+) -> Evaluation:
+    mode = env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP)
+    wanted = (episodes + np.arange(env.num_envs)) // env.num_envs
+    lengths, returns = np.zeros(env.num_envs), np.zeros(env.num_envs)
+    record = []
+    observations, _ = env.reset(seed=seed)
+    resetting = np.zeros(env.num_envs, dtype=bool)
+    while wanted.any():
+        observations, rewards, terminated, truncated, _ = env.step(predict(observations)[0])
+        lengths += ~resetting
+        returns += np.where(resetting, 0.0, rewards)
+        ended = (terminated | truncated) & ~resetting
+        over = ended | (lengths >= longest)
+        for i in np.flatnonzero(over & (wanted > 0)):
+            record.append((lengths[i], returns[i]))
+            wanted[i] -= 1
+        lengths[over] = returns[over] = 0.0
+        resetting = ended & (mode == AutoresetMode.NEXT_STEP)
+        unfinished = over & ~ended & (wanted > 0)
+        if unfinished.any() and not _resets_parts(env):
+            raise ValueError(
+                f"an episode was not over after longest={longest} steps, and {env} cannot begin "
+                "a new one in one part alone: pass a larger longest, or a SyncVectorEnv"
+            )
+        anew = unfinished | (ended & (mode == AutoresetMode.DISABLED))
+        if anew.any():
+            observations, _ = env.reset(options={"reset_mask": anew})
+    table = np.array(record, dtype=np.float64)
+    return Evaluation(table[:, 0], table[:, 1])
+
+
+def _resets_parts(env: VectorEnv[Any, Any, Any]) -> bool:
+    """Whether the environment heeds a ``reset_mask``; without automatic resets it has to."""
+    return (
+        isinstance(env.unwrapped, SyncVectorEnv | AsyncVectorEnv)
+        or env.metadata.get("autoreset_mode") == AutoresetMode.DISABLED
+    )

@@ -1,0 +1,238 @@
+"""The loop of agent and environment, written once.
+
+The source below runs compiled where the environment and the basis are compiled, and as plain
+Python around the same compiled agent where they are not.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import math
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from types import FunctionType
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rblspi.core.check import LARGEST_COUNT
+from rblspi.core.compiled import (
+    FEATURES,
+    FLOAT,
+    GENERATOR,
+    INT,
+    MATRIX,
+    RESET,
+    STEP,
+    VECTOR,
+    Entry,
+    function_type,
+    jit,
+    jit_reordering,
+)
+from rblspi.core.types import Integers, Matrix, Vector
+
+#: values of ``EpisodeState.failure``
+FINE, BAD_OBSERVATION, BAD_REWARD, BAD_FEATURES = range(4)
+
+#: value of ``EpisodeState.steps`` where the next step begins a new episode
+NOT_STARTED = -1
+
+#: how a transition leaves its episode: termination cuts the future off, truncation does not
+CONTINUES, TERMINATED, TRUNCATED = range(3)
+
+#: places in what `interact` counts
+STEPS, EPISODES = range(2)
+
+
+class EpisodeState(NamedTuple):
+    """Where in the environment the agent is."""
+
+    state: Vector  # of the environment               (state_size,)
+    x: Vector  # features of the present observation  (n,)
+    y: Vector  # features of the next observation     (n,)
+    steps: Integers  # in this episode, or NOT_STARTED  (1,)
+    failure: Integers  # what stopped the loop, or FINE (1,)
+    episode_return: Vector  # undiscounted, so far      (1,)
+
+    def integer_ranges(self, actions: int) -> dict[str, tuple[ArrayLike, ArrayLike]]:
+        """Lowest and highest values that a file may hold, by field."""
+        return {"steps": (NOT_STARTED, LARGEST_COUNT), "failure": (FINE, FINE)}
+
+
+def new_episode_state(state_size: int, features: int) -> EpisodeState:
+    """Before the first episode."""
+    return EpisodeState(
+        np.zeros(state_size),
+        np.zeros(features),
+        np.zeros(features),
+        np.full(1, NOT_STARTED, np.int64),
+        np.full(1, FINE, np.int64),
+        np.zeros(1),
+    )
+
+
+def act(agent: Any, x: Vector, rng: Any) -> int:
+    """Choose an action; stands for the agent's own function, see `AgentFunctions.inside`."""
+    raise NotImplementedError
+
+
+def observe(
+    agent: Any, x: Vector, action: int, reward: float, y: Vector, end: int, rng: Any
+) -> None:
+    """Learn from a transition; stands for the agent's own function."""
+    raise NotImplementedError
+
+
+def interact(
+    reset: Callable[..., None],
+    step: Callable[..., tuple[float, bool, bool]],
+    parameters: Vector,
+    limit: int,
+    features: Callable[..., None],
+    basis: Vector,
+    inputs: int,
+    agent: Any,
+    episode: EpisodeState,
+    steps: int,
+    record: Matrix,
+    counts: Integers,
+    environment_rng: Any,
+    agent_rng: Any,
+) -> None:
+    """Let the agent act for some steps, or until ``record`` is full of finished episodes.
+
+    Line numbers are those of Algorithm 1. A row of ``record`` gets the length and the
+    undiscounted return of an episode. ``counts`` has the number of steps and of episodes so far,
+    also where an environment in Python raises an error.
+    """
+    state, x, y, elapsed, failure, episode_return = episode
+    observation = state[:inputs]
+    for _ in range(steps):
+        if elapsed[0] < 0:
+            reset(parameters, state, environment_rng)  # line 2
+            failure[0] = _first_failure(observation, 0.0)
+            if failure[0] == FINE:
+                features(basis, observation, x)
+                failure[0] = FINE if _all_finite(x) else BAD_FEATURES
+            if failure[0] != FINE:
+                return
+            elapsed[0] = 0
+            episode_return[0] = 0.0
+        action = act(agent, x, agent_rng)  # line 4
+        reward, terminated, truncated = step(parameters, state, action, environment_rng)  # line 5
+        elapsed[0] += 1
+        episode_return[0] += reward
+        failure[0] = _first_failure(observation, reward)
+        if failure[0] == FINE:
+            features(basis, observation, y)
+            failure[0] = FINE if _all_finite(y) else BAD_FEATURES
+        if failure[0] != FINE:
+            return
+        end = CONTINUES
+        if terminated:
+            end = TERMINATED
+        elif truncated or elapsed[0] == limit:
+            end = TRUNCATED
+        observe(agent, x, action, reward, y, end, agent_rng)  # lines 6-12
+        x[:] = y
+        counts[STEPS] += 1
+        if end != CONTINUES:
+            record[counts[EPISODES], 0] = elapsed[0]
+            record[counts[EPISODES], 1] = episode_return[0]
+            counts[EPISODES] += 1
+            elapsed[0] = NOT_STARTED
+            if counts[EPISODES] == len(record):
+                return
+
+
+@jit
+def _first_failure(observation: Vector, reward: float) -> int:
+    """FINE, or which of the two is not a finite number."""
+    if not math.isfinite(reward):
+        return BAD_REWARD
+    for value in observation:
+        if not math.isfinite(value):
+            return BAD_OBSERVATION
+    return FINE
+
+
+@jit_reordering
+def _all_finite(values: Vector) -> bool:
+    """One NaN or infinity makes the sum NaN or infinite: a test that vectorises."""
+    total = 0.0
+    for i in range(len(values)):
+        total += values[i]
+    return math.isfinite(total)
+
+
+class AgentFunctions(NamedTuple):
+    """An agent as the loop sees it: two compiled functions over a state."""
+
+    act: Callable[..., int]  # act(agent, x, rng)
+    observe: Callable[..., None]  # observe(agent, x, action, reward, y, end, rng)
+    state_type: Any  # Numba's type of the agent's state, the first argument of both
+
+    def inside(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """A function of this module, with the agent's own ``act`` and ``observe`` in it.
+
+        The compiler can then inline them. The state is a tuple of some thirty arrays; passing it
+        to two functions at every step takes longer than what they do.
+        """
+        made = FunctionType(function.__code__, {**globals(), **self._asdict()})
+        # Names its file in the cache: another one for every agent and every change of its source.
+        made.__qualname__ = f"{function.__name__}.{self.act.__module__}.{_origin(self.act)}"
+        return made
+
+
+def _origin(function: Callable[..., Any]) -> str:
+    """Digest of the name of a function and of the file it is in."""
+    plain = getattr(function, "py_func", function)
+    digest = hashlib.sha256(getattr(plain, "__qualname__", "").encode())
+    file = Path(inspect.getsourcefile(plain) or "") if inspect.isfunction(plain) else Path()
+    if file.is_file():
+        digest.update(file.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+@cache
+def compiled_loop(agent: AgentFunctions) -> Callable[..., None]:
+    """The loop, compiled together with the agent."""
+    return Entry(
+        agent.inside(interact),
+        *(function_type(RESET), function_type(STEP), VECTOR, INT),
+        *(function_type(FEATURES), VECTOR, INT),
+        *(agent.state_type, numba.typeof(new_episode_state(1, 1))),
+        *(INT, MATRIX, INT[::1], GENERATOR, GENERATOR),
+        what="the interaction loop",
+    )
+
+
+@cache
+def plain_loop(agent: AgentFunctions) -> Callable[..., None]:
+    """The loop as plain Python, around the compiled agent."""
+    state = agent.state_type
+    entered = AgentFunctions(
+        Entry(agent.inside(_act), state, VECTOR, GENERATOR, what="the agent"),
+        Entry(
+            agent.inside(_observe),
+            *(state, VECTOR, INT, FLOAT, VECTOR, INT, GENERATOR),
+            what="the agent",
+        ),
+        state,
+    )
+    return entered.inside(interact)
+
+
+def _act(agent: Any, x: Vector, rng: Any) -> int:
+    return act(agent, x, rng)
+
+
+def _observe(
+    agent: Any, x: Vector, action: int, reward: float, y: Vector, end: int, rng: Any
+) -> None:
+    observe(agent, x, action, reward, y, end, rng)

@@ -1,0 +1,146 @@
+"""An environment as an agent lives in it: its features, its random numbers, the present episode."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.utils import seeding
+
+from rblspi.core.types import Integers, Matrix, Vector
+from rblspi.environments.base import CompiledEnvironment, runs_compiled, step_limit
+from rblspi.features.base import Features
+from rblspi.rollout.loop import (
+    BAD_FEATURES,
+    BAD_REWARD,
+    FINE,
+    NOT_STARTED,
+    AgentFunctions,
+    compiled_loop,
+    new_episode_state,
+    plain_loop,
+)
+
+
+class Session:
+    """An environment seen through features, and the episode under way in it.
+
+    Parameters
+    ----------
+    environment : gymnasium.Env
+        Runs inside compiled code if `runs_compiled` says so and the basis is compiled.
+    features : Features
+    seed : int
+        Of the environment's own random numbers.
+    """
+
+    def __init__(self, environment: gym.Env[Any, Any], features: Features, seed: int) -> None:
+        self.environment = environment
+        self.features = features
+        self.seed = seed
+        self.compiled = features.compiled and runs_compiled(environment)
+        self.episode = new_episode_state(_state_size(environment, features), features.size)
+        self.environment_rng = seeding.np_random(seed)[0]
+        self.seeded = False
+
+    def run(
+        self,
+        functions: AgentFunctions,
+        agent: Any,
+        rng: np.random.Generator,
+        steps: int,
+        record: Matrix,
+        counts: Integers,
+    ) -> None:
+        """Make some steps, or fewer if ``record`` is full of episodes before; see `interact`.
+
+        Raises
+        ------
+        ValueError
+            If the environment or the basis returned something that is not finite.
+        """
+        if self.compiled:
+            dynamics = self.environment.unwrapped.dynamics  # type: ignore[attr-defined]
+            loop = compiled_loop(functions)
+            environment = (dynamics.reset, dynamics.step, dynamics.parameters)
+        else:
+            loop = plain_loop(functions)
+            environment = (self._reset, self._step, np.empty(0))
+        try:
+            loop(
+                *environment,
+                self.limit,
+                *(self.features.function, self.features.parameters, self.features.input_size),
+                *(agent, self.episode, steps, record, counts, self.environment_rng, rng),
+            )
+        except BaseException:
+            self.clear_episode()  # it was left between step and observe
+            raise
+        self._raise_if_not_finite()
+
+    @property
+    def limit(self) -> int:
+        """Steps after which the loop itself ends an episode; -1: it leaves that to others."""
+        return step_limit(self.environment) if self.compiled else -1
+
+    def begin_episode(self) -> None:
+        """Leave the episode under way: the next step begins a new one."""
+        self.episode.steps[0] = NOT_STARTED
+
+    def clear_episode(self) -> None:
+        """Forget the episode under way, with whatever is not finite in it."""
+        for array in self.episode:
+            array[:] = 0
+        self.episode.failure[0] = FINE
+        self.begin_episode()
+
+    def _reset(self, _parameters: Vector, state: Vector, _rng: Any) -> None:
+        result = self.environment.reset(seed=None if self.seeded else self.seed)
+        self.seeded = True
+        if not (isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], dict)):
+            raise TypeError(
+                f"reset() of {self.environment} must return (observation, info), as Gymnasium "
+                f"asks for, and not {type(result).__name__}"
+            )
+        self._observe(result[0], state)
+
+    def _step(
+        self, _parameters: Vector, state: Vector, action: int, _rng: Any
+    ) -> tuple[float, bool, bool]:
+        start = int(self.environment.action_space.start)  # type: ignore[attr-defined]
+        observation, reward, terminated, truncated, _ = self.environment.step(action + start)
+        self._observe(observation, state)
+        return float(reward), bool(terminated), bool(truncated)
+
+    def _observe(self, observation: Any, state: Vector) -> None:
+        """Write an observation into the state; NumPy would broadcast one that is too small."""
+        array = np.asarray(observation, dtype=np.float64)
+        if array.size != self.features.input_size:
+            raise ValueError(
+                f"{self.environment} returned an observation of shape {array.shape}, but its "
+                f"observation space has the shape {self.features.shape}"
+            )
+        state[: array.size] = array.ravel()
+
+    def _raise_if_not_finite(self) -> None:
+        failure, state = self.episode.failure[0], self.episode.state.copy()
+        if failure == FINE:
+            return
+        self.clear_episode()
+        if failure == BAD_FEATURES:
+            raise ValueError(
+                f"the basis makes features that are not finite of observation {state}; "
+                "check its function or its bounds. What was learnt before is kept"
+            )
+        what = "reward" if failure == BAD_REWARD else f"observation {state}"
+        raise ValueError(
+            f"{self.environment} returned a {what} that is not finite; check the environment's "
+            "step() and reset(). What was learnt before is kept"
+        )
+
+
+def _state_size(environment: gym.Env[Any, Any], features: Features) -> int:
+    if isinstance(environment.unwrapped, CompiledEnvironment):
+        return environment.unwrapped.dynamics.state_size
+    return features.input_size

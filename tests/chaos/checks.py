@@ -1,0 +1,129 @@
+"""Whether files are whole, agree with themselves, and hold the numbers of an undisturbed run."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rblspi import Agent
+from rblspi.core import archive
+from rblspi.online import RBLSPI
+from rblspi.online.rblspi import TRANSITIONS
+from rblspi.features import basis_from_text
+from rblspi.policies import policy_file
+from tests.chaos.command import Failure, Lost, Wrong
+from tests.chaos.prepared import BASES, CAR
+from tests.support.agents import assert_same_bits
+
+
+def require(condition: object, kind: type[Failure], message: str) -> None:
+    """Fail unless something is the case."""
+    if not condition:
+        raise kind(message)
+
+
+# Agents -------------------------------------------------------------------------------------
+
+
+def saved_agent(folder: Path) -> Agent:
+    """The agent in a folder, which agrees with itself."""
+    agent = Agent.load(folder / "agent.npz")
+    state: Any = agent.state
+    learnt = state.posterior.statistics.count.sum() + state.buffer.size[0]
+    made = agent.num_timesteps
+    require(
+        state.counters[TRANSITIONS] == learnt == made >= agent.episodes[:, 0].sum(),
+        Wrong,
+        f"{made} steps, {learnt} in the sums, {state.counters[TRANSITIONS]} counted",
+    )
+    return agent
+
+
+def undisturbed(env: str, seed: int, steps: int) -> Agent:
+    """An agent that has learnt for so many steps."""
+    agent = RBLSPI(env, basis_from_text(BASES[env]), seed=seed)
+    return agent.learn(steps) if steps else agent
+
+
+def as_loaded(agent: Agent, folder: Path) -> Agent:
+    """The same agent after a way through a file: in Python, its episode begins anew."""
+    if agent.session.compiled:
+        return agent
+    agent.save(folder / ".trial-undisturbed.npz")
+    return Agent.load(folder / ".trial-undisturbed.npz")
+
+
+def require_same(one: Agent, other: Agent) -> None:
+    """All bits are the same."""
+    try:
+        assert_same_bits(one, other)
+    except AssertionError as error:
+        raise Wrong(f"the agent has other bits than an undisturbed one: {error}") from error
+
+
+def require_first_episodes(agent: Agent, whole: Agent) -> None:
+    """The episodes are the first ones of an undisturbed run."""
+    count = len(agent.episodes)
+    same = np.array_equal(agent.episodes, whole.episodes[:count])
+    require(same, Wrong, f"the {count} episodes are not the first of an undisturbed run")
+
+
+# Logs ---------------------------------------------------------------------------------------
+
+
+def monitor_rows(file: Path) -> np.ndarray:
+    """Return, length and seconds of every episode in monitor.csv, all lines whole."""
+    text = file.read_text()
+    require(text.endswith("\n") or not text, Wrong, f"the last line of {file.name} is not whole")
+    header, names, *lines = text.splitlines() or ["#{}", "r,l,t"]
+    try:
+        json.loads(header.removeprefix("#"))
+        rows = [[float(word) for word in line.split(",")] for line in lines]
+        require(names == "r,l,t" and {len(row) for row in rows} <= {3}, Wrong, "not three numbers")
+    except ValueError as error:
+        raise Wrong(f"{file.name} cannot be read: {error}") from error
+    return np.array(rows).reshape(-1, 3)
+
+
+def require_rows(rows: np.ndarray, episodes: np.ndarray) -> None:
+    """The rows of a log are these episodes, as far as both go."""
+    count = min(len(rows), len(episodes))
+    ours = np.column_stack([np.round(episodes[:count, 1], 6), episodes[:count, 0]])
+    same = np.array_equal(rows[:count, :2], ours)
+    require(same, Wrong, "monitor.csv has other episodes than the agent")
+
+
+# Policies, tables and results ---------------------------------------------------------------
+
+
+def require_same_policy(file: Path, other: Path) -> None:
+    """Two files have the same policy; only the time of writing may differ."""
+    one, two = (archive.read(p, policy_file.FORMAT, policy_file.VERSION) for p in (file, other))
+    require(one.description == two.description, Wrong, f"{file.name} is described differently")
+    require(set(one.arrays) == set(two.arrays), Wrong, f"{file.name} has other arrays")
+    for name, array in one.arrays.items():
+        same = array.tobytes() == two.arrays[name].tobytes()
+        require(same, Wrong, f"{name} in {file.name} has other bits")
+
+
+def stored_runs(folder: Path) -> set[tuple[Any, ...]]:
+    """The runs that are committed in a folder of results."""
+    file = folder / "results.sqlite"
+    if not file.exists():
+        return set()
+    with closing(sqlite3.connect(file)) as connection:
+        (verdict,) = connection.execute("PRAGMA integrity_check").fetchone()
+        require(verdict == "ok", Wrong, f"{file.name} is damaged: {verdict}")
+        rows = connection.execute("SELECT id, curve, seed, code, finished FROM runs")
+        return set(rows)
+
+
+def require_kept(before: set[Any], after: set[Any]) -> None:
+    """Every committed run is still there."""
+    require(before <= after, Lost, f"{len(before - after)} committed runs are gone")

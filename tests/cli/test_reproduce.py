@@ -1,0 +1,160 @@
+"""``rblspi reproduce`` as a user types it."""
+
+import csv
+import json
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from rblspi.reproduction.figures import FIGURES
+from tests.support.command import run
+from tests.support.experiments import TOML
+
+GOOD = TOML.replace("online-lspi", "rblspi")
+
+
+def output(capsys):
+    """Everything printed since the last call, on one line."""
+    return " ".join("".join(capsys.readouterr()).split())
+
+
+@pytest.fixture(scope="module")
+def mine(tmp_path_factory):
+    """A folder with the results of an experiment from a file."""
+    folder = tmp_path_factory.mktemp("mine")
+    (folder / "mine.toml").write_text(GOOD, encoding="utf-8")
+    options = ("--runs", 2, "--jobs", 2, "--out", folder / "out")
+    assert run("reproduce", "--config", folder / "mine.toml", *options) == 0
+    return folder
+
+
+def test_an_experiment_of_one_s_own_gets_a_report(mine):
+    out = mine / "out"
+    assert {path.name for path in (out / "figures").iterdir()} == {"mine.png", "mine.svg"}
+    page = (out / "report.html").read_text(encoding="utf-8")
+    assert "Mine" in page
+    assert "no claim" not in page
+    assert json.loads((out / "claims.json").read_text())["runs"] == 4
+
+
+def test_the_same_command_again_runs_nothing(mine, capsys):
+    run("reproduce", "--config", mine / "mine.toml", "--runs", 2, "--out", mine / "out")
+    assert "all runs are there already" in output(capsys)
+
+
+def test_more_runs_run_only_the_new_ones(mine, capsys):
+    options = ("--runs", 3, "--jobs", 1, "--out", mine / "out")
+    run("reproduce", "--config", mine / "mine.toml", *options)
+    assert "2 runs to make" in output(capsys)
+
+
+def test_the_report_can_be_made_elsewhere_and_tables_written(mine, tmp_path):
+    code = run(
+        *("reproduce", "--config", mine / "mine.toml", "--out", mine / "out", "--report-only"),
+        *("--report", tmp_path / "docs", "--export", tmp_path / "blocks.csv"),
+        *("--export-episodes", tmp_path / "all.csv"),
+    )
+    assert code == 0
+    assert (tmp_path / "docs" / "report.html").exists()
+    for name, per_run in (("blocks.csv", 3 + 4), ("all.csv", 30 + 40)):
+        with (tmp_path / name).open(newline="") as file:
+            rows = list(csv.DictReader(file))
+        assert len(rows) == per_run * len({row["seed"] for row in rows})
+
+
+def test_figures_and_claims_are_listed(capsys):
+    assert run("reproduce", "--list") == 0
+    listed = output(capsys)
+    for name in (*FIGURES, "sparse-2"):
+        assert name in listed
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["mountain-cra"], "did you mean mountain-car"),
+        (["xyz"], "choose from chain"),
+        (["--config", "none.toml"], "none.toml cannot be read"),
+        (["--report-only", "chain"], "there is no"),
+        (["chain", "--export", "blocks.xlsx"], "must end in .csv, .csv.gz or .parquet"),
+    ],
+)
+def test_a_mistake_is_told_in_a_sentence(tmp_path, capsys, arguments, message):
+    assert run("reproduce", *arguments, "--out", tmp_path / "out") == 2
+    said = output(capsys)
+    assert message in said
+    assert "Traceback" not in said
+
+
+def test_an_experiment_of_ones_own_is_not_taken_for_the_papers(tmp_path, capsys):
+    path = tmp_path / "pendulum.toml"
+    path.write_text(TOML.replace('id = "mine"\n', ""), encoding="utf-8")
+    assert run("reproduce", "--config", path, "--out", tmp_path / "out") == 2
+    assert "'pendulum' is a figure of the paper" in output(capsys)
+    assert not (tmp_path / "out").exists()
+
+
+def test_two_experiments_have_two_ids(tmp_path, capsys):
+    paths = tmp_path / "a.toml", tmp_path / "b.toml"
+    for path in paths:
+        path.write_text(TOML, encoding="utf-8")
+    options = ("--config", paths[0], "--config", paths[1], "--out", tmp_path / "out")
+    assert run("reproduce", *options) == 2
+    assert "two figures are called 'mine'" in output(capsys)
+    assert not (tmp_path / "out").exists()
+
+
+def test_settings_that_an_algorithm_does_not_take_are_told_before_anything_runs(tmp_path, capsys):
+    path = tmp_path / "mine.toml"
+    path.write_text(TOML, encoding="utf-8")
+    assert run("reproduce", "--config", path, "--out", tmp_path / "out") == 2
+    said = output(capsys)
+    assert "online-lspi on rblspi/MountainCar-v0" in said
+    assert "precision'" in said
+
+
+def test_a_foreign_results_file_is_refused(tmp_path, capsys):
+    (tmp_path / "results.sqlite").write_text("not mine" * 100)
+    assert run("reproduce", "chain", "--out", tmp_path) == 2
+    assert "results.sqlite" in output(capsys)
+    assert (tmp_path / "results.sqlite").read_text() == "not mine" * 100
+
+
+def test_a_scheduler_that_does_not_answer(tmp_path, capsys):
+    pytest.importorskip("distributed")
+    options = ("--runs", 1, "--cluster", "nonsense://x", "--out", tmp_path)
+    assert run("reproduce", "chain", *options) == 2
+    assert "no Dask scheduler answers at nonsense://x" in output(capsys)
+
+
+def test_ctrl_c_keeps_what_is_finished_and_says_how_to_go_on(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text(GOOD, encoding="utf-8")
+    code = (
+        "import signal; from rblspi.cli import main\n"
+        "if __name__ == '__main__':\n"
+        # A shell that runs tests in the background makes its children ignore Ctrl-C.
+        "    signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "    main()\n"
+    )
+    program = tmp_path / "program.py"
+    program.write_text(code)
+    process = subprocess.Popen(
+        [sys.executable, program, "reproduce", "--config", path, "--runs", "5000", "--jobs", "1"],
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        text=True,
+    )
+    for line in process.stderr:
+        if "runs to make" in line:
+            break
+    time.sleep(4.0)
+    process.send_signal(signal.SIGINT)
+    _, rest = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "finished runs are kept" in rest
+    assert "Traceback" not in rest

@@ -1,0 +1,98 @@
+"""The skeleton of docs/adding-an-algorithm.md works as a package, and the page quotes it."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).parents[2] / "docs"
+SOURCES = sorted((DOCS / "skeleton").glob("*.py"))
+
+IN_PYTHON = """
+import numpy as np
+from my_package.my_agent import MyAgent
+from rblspi import Agent, LinearPolicy, RBFGrid, evaluate
+
+agent = MyAgent("rblspi/MountainCar-v0", RBFGrid(8), seed=0).learn(30_000)
+assert evaluate(agent, episodes=20).lengths.mean() < 300
+agent.save("sarsa.npz")
+loaded = Agent.load("sarsa.npz")
+assert type(loaded) is MyAgent
+agent.learn(1000), loaded.learn(1000)
+assert np.array_equal(agent.state.weights, loaded.state.weights)
+agent.policy().save("policy.npz")
+assert LinearPolicy.load("policy.npz").provenance["algorithm"] == "my-sarsa"
+"""
+
+EXPERIMENT = """
+environment = "rblspi/MountainCar-v0"
+episodes = 4
+block = 2
+basis = "rbf:4"
+[[panel]]
+[[panel.curve]]
+algorithm = "my-sarsa"
+label = "SARSA"
+[[panel.curve]]
+algorithm = "online-lspi"
+label = "online LSPI"
+"""
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Run Python where the skeleton is installed as ``my_package``."""
+    package, metadata = tmp_path / "site" / "my_package", tmp_path / "site" / "my_package.dist-info"
+    for folder in (package, metadata):
+        folder.mkdir(parents=True)
+    for source in SOURCES:
+        shutil.copy(source, package)
+    (package / "__init__.py").touch()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: my-package\nVersion: 1\n")
+    (metadata / "entry_points.txt").write_text(
+        "[rblspi.algorithms]\nmy-sarsa = my_package.registration:ALGORITHM\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "site")}
+
+    def run(*arguments: str) -> str:
+        command = [sys.executable, "-W", "error", *arguments]
+        done = subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return run
+
+
+@pytest.mark.slow
+def test_it_works_in_python_commands_experiments_and_figures(run, tmp_path) -> None:
+    run("-c", IN_PYTHON)
+    rblspi = ("-c", "from rblspi.cli import main; main()")
+    assert "--algo my-sarsa" in run(*rblspi, "list", "algorithms")
+    train = ("train", "rblspi/ChainWalk-v0", "--algo", "my-sarsa", "--set", "rate=0.2")
+    run(*rblspi, *train, "--timesteps", "500", "--save", "chain", "--quiet")
+    assert "rate" in run(*rblspi, "show", "chain")
+    (tmp_path / "mine.toml").write_text(EXPERIMENT)
+    run(*rblspi, "reproduce", "--config", "mine.toml", "--runs", "2", "--jobs", "1", "--out", "out")
+    assert (tmp_path / "out" / "figures" / "mine.png").stat().st_size > 10_000
+    assert "my-sarsa" in (tmp_path / "out" / "summaries.csv").read_text()
+
+
+def test_the_page_quotes_the_skeleton() -> None:
+    code = _lines("".join(source.read_text() for source in SOURCES))
+    quotes = re.findall(r"```python\n(.*?)```", (DOCS / "adding-an-algorithm.md").read_text(), re.S)
+    assert len(quotes) > 5
+    for quote in quotes:
+        assert _lines(quote) in code
+
+
+def _lines(code: str) -> str:
+    """The lines of some code without indentation, which depends on where it stands."""
+    return "\n".join(line.strip() for line in code.splitlines() if line.strip())

@@ -1,0 +1,118 @@
+import re
+import textwrap
+
+import pytest
+
+from rblspi.experiments import config
+from rblspi.experiments.config import ConfigError, load
+from rblspi.features import RBFGrid, basis_from_settings
+from tests.support.experiments import TOML
+from tests.support.third_party import installed
+
+
+def written(tmp_path, text):
+    path = tmp_path / "mine.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_a_curve_takes_what_panel_and_file_say_and_overrides_it(tmp_path):
+    figure = load(written(tmp_path, TOML))
+    a, b = figure.curves
+    assert (figure.id, figure.title, figure.measure, figure.block) == ("mine", "Mine", "return", 10)
+    shared = {"discount": 0.98, "prior_precision": 0.01, "noise_precision": 0.1}
+    assert a.settings == {**shared, "update_every": 20}
+    assert (a.label, a.algorithm, a.episodes) == ("a", "rblspi", 30)
+    assert (b.label, b.algorithm, b.episodes) == ("b", "online-lspi", 40)
+    assert b.settings == shared
+    assert a.basis == {"basis": "RBFGrid", "cells": 3}
+
+
+def test_the_example_in_the_documentation_is_an_experiment(tmp_path):
+    text = textwrap.dedent(config.__doc__.split("::\n")[1].partition("\nThe basis")[0])
+    assert len(load(written(tmp_path, text)).curves) == 2
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('measure = "return"', 'measure = "speed"', "measure = 'speed' is none of"),
+        ('id = "mine"', 'id = "a/b"', "id = 'a/b'"),
+        ("block = 10", "block = 0", "block = 0 must be a whole number"),
+        ("block = 10", "blocks = 10", "blocks is not a field"),
+        ('label = "a"', "label = 3", "panel[1].curve[1].label = 3"),
+        ('label = "a"', 'colour = "red"', "panel[1].curve[1].colour is not a field"),
+        ('"online-lspi"', '"dqn"', "panel[1].curve[2].algorithm = 'dqn' is none of"),
+        ("episodes = 40", "episodes = -1", "panel[1].curve[2].episodes = -1"),
+        ("episodes = 30\n", "", "panel[1].curve[1] has no episodes"),
+        ('environment = "rblspi/MountainCar-v0"', "", "panel[1].curve[1] has no environment"),
+        ("{ update_every = 20 }", "{ seed = 1 }", "panel[1].curve[1].settings.seed"),
+        ("{ update_every = 20 }", "[1]", "panel[1].curve[1].settings = [1] must be a table"),
+        ('{ basis = "RBFGrid", cells = 3 }', "{ cells = 3 }", "has no field basis"),
+        ('"RBFGrid"', '"RBFGrd"', "panel[1].curve[1].basis.basis = 'RBFGrd' is none of"),
+        ('label = "a"', 'label = "b"', "two curves with the label 'b'"),
+        ('label = "a"', 'label = ""', "panel[1].curve[1].label = '' would not be shown"),
+        ('label = "a"', 'label = "_a"', "panel[1].curve[1].label = '_a' would not be shown"),
+        ('label = "a"', 'label = "a\\nb"', "panel[1].curve[1].label = 'a\\nb' must be one line"),
+        ('label = "a"', "label = '$\\frac$'", "is not a formula"),
+        ('title = "first"', "title = '$x^$'", "panel[1].title = '$x^$' is not a formula"),
+        ('id = "mine"', 'id = "a:b"', "id = 'a:b' becomes part of file names"),
+        ('id = "mine"', 'id = ".."', "id = '..'"),
+        ('id = "mine"', f'id = "{"a" * 101}"', "up to 100 letters"),
+        ("block = 10", "limits = [3, 1]", "limits = [3, 1]"),
+        ("block = 10", "limits = [0, inf]", "limits = [0, inf] must be two finite numbers"),
+        ("block = 10", "limits = [nan, 1]", "limits = [nan, 1] must be two finite numbers"),
+        ("noise_precision = 0.1", "noise_precision = inf", "noise_precision = inf must be finite"),
+        ("noise_precision = 0.1", "noise_precision = [1]", "must be a number or a word"),
+        ("cells = 3 }", "low = [nan, 0] }", "basis.low = [nan, 0] must be finite"),
+        ("cells = 3 }", "cells = 1979-05-27 }", "basis.cells"),
+        ("cells = 3 }", "sells = 3 }", "panel[1].curve[1].basis = "),
+        ('{ basis = "RBFGrid", cells = 3 }', '"rbf(8"', "panel[1].curve[1].basis = 'rbf(8'"),
+        ('{ basis = "RBFGrid", cells = 3 }', "3", "panel[1].curve[1].basis = 3 must be a table"),
+        ('"online-lspi"', '"lspi"', "panel[1].curve[2].algorithm = 'lspi' is none of"),
+        ('title = "Mine"', "title =", "is not TOML"),
+    ],
+)
+def test_an_error_names_the_file_and_the_field(tmp_path, old, new, message):
+    assert old in TOML
+    path = written(tmp_path, TOML.replace(old, new))
+    with pytest.raises(ConfigError, match=re.escape(str(path))) as caught:
+        load(path)
+    assert message in str(caught.value)
+
+
+def test_an_experiment_has_panels_and_curves(tmp_path):
+    with pytest.raises(ConfigError, match=r"\[\[panel\]\] is needed"):
+        load(written(tmp_path, 'id = "x"'))
+    with pytest.raises(ConfigError, match=r"\[\[panel\.curve\]\] is needed"):
+        load(written(tmp_path, '[[panel]]\ntitle = "x"'))
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    with pytest.raises(ConfigError, match="cannot be read"):
+        load(tmp_path / "none.toml")
+
+
+@pytest.mark.parametrize("text", ["rbf:3", "RBFGrid(3)", "RBFGrid(cells=3)"])
+def test_a_basis_is_written_as_on_the_command_line(tmp_path, text):
+    path = written(tmp_path, TOML.replace('{ basis = "RBFGrid", cells = 3 }', f'"{text}"'))
+    basis = load(path).curves[0].basis
+    assert (basis["basis"], basis["cells"]) == ("RBFGrid", 3)
+    assert basis_from_settings(basis) == RBFGrid(3)
+
+
+@pytest.mark.parametrize("label", ["α = 0.1", "$\\alpha = 1$", "costs 5$", "a_b"])
+def test_labels_that_can_be_drawn_are_accepted(tmp_path, label):
+    path = written(tmp_path, TOML.replace('label = "a"', f"label = '{label}'"))
+    assert load(path).curves[0].label == label
+
+
+def test_a_curve_without_a_label_is_called_as_its_algorithm(tmp_path):
+    path = written(tmp_path, TOML.replace('label = "b"', ""))
+    assert load(path).curves[1].label == "online LSPI"
+
+
+def test_an_algorithm_of_another_package_can_be_named(tmp_path):
+    with installed(tmp_path):
+        path = written(tmp_path, TOML.replace("online-lspi", "other").replace('label = "b"', ""))
+        assert (load(path).curves[1].algorithm, load(path).curves[1].label) == ("other", "Other")

@@ -1,0 +1,64 @@
+import math
+
+import numpy as np
+import pytest
+
+from rblspi.core.intervals import Interval
+from rblspi.experiments.judging import Claim, Evidence, Finding, below, combine, judge
+from rblspi.experiments.results import CurveResult, FigureResult
+from tests.support.experiments import CURVES, FIGURE, invented, records
+
+
+@pytest.mark.parametrize(
+    ("interval", "expected"),
+    [
+        ((5, 4, 6), "does not hold"),
+        ((5, 2, 8), "undecided"),
+        ((1, 0, 2), "holds"),
+        ((1, math.nan, math.nan), "undecided"),
+    ],
+)
+def test_an_interval_is_on_one_side_of_the_line_or_on_neither(interval, expected):
+    below = Finding("x", Interval(*interval), 3.0, above=False, runs=5)
+    assert below.verdict == expected
+    opposite = {"holds": "does not hold", "does not hold": "holds"}.get(expected, expected)
+    assert below._replace(above=True).verdict == opposite
+
+
+def test_one_finding_against_it_is_enough_and_all_have_to_hold():
+    assert combine(["holds", "undecided", "does not hold"]) == "does not hold"
+    assert combine(["holds", "undecided"]) == "undecided"
+    assert combine(["holds", "holds"]) == "holds"
+    assert combine([]) == "undecided"
+
+
+CLAIM = Claim(
+    "short-1",
+    "small",
+    "Episodes have fewer than 600 steps.",
+    "The mean over all episodes is below 600.",
+    lambda evidence: [below("steps", evidence.lengths(CURVES[0]).mean(axis=1), 600.0)],
+)
+
+
+def test_a_claim_is_judged_by_its_findings():
+    judgement = judge(CLAIM, Evidence([invented(FIGURE)]))
+    assert (judgement.verdict, judgement.note) == ("holds", "")
+    assert judgement.plain["findings"][0]["should_be"] == "below"
+
+
+def test_a_claim_without_runs_is_undecided():
+    judgement = judge(CLAIM, Evidence([invented(FIGURE, runs=0)]))
+    assert (judgement.verdict, judgement.findings) == ("undecided", ())
+    assert CURVES[0].name in judgement.note
+
+
+def test_averages_over_curves_are_over_the_seeds_they_share():
+    curves = CURVES[:2]
+    results = []
+    for curve, seeds in zip(curves, [(0, 1, 2), (1, 2, 5)], strict=True):
+        values = np.array(seeds, float)[:, None] + np.zeros((3, 4))
+        results.append(CurveResult(curve, records(seeds), {"length": values}, (), True))
+    found = Evidence([FigureResult(FIGURE, results)])
+    means = found.common(curves, lambda curve: found.lengths(curve).mean(axis=1))
+    np.testing.assert_array_equal(means, [1.0, 2.0])

@@ -1,0 +1,163 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rblspi.model.buffer import TERMINAL
+from rblspi.model.statistics import SORTED_ROWS, accumulate, empty
+
+
+def by_definition(x, actions, rewards, y, next_actions, discount, choices):
+    """One row at a time, with dense feature vectors of state and action."""
+    n = x.shape[1]
+    sums = empty(choices, n)
+    for i, a in enumerate(actions):
+        d = np.zeros(choices * n)
+        d[a * n : (a + 1) * n] += x[i]
+        if next_actions[i] != TERMINAL:
+            b = next_actions[i]
+            d[b * n : (b + 1) * n] -= discount * y[i]
+        sums.gram[a] += np.outer(x[i], x[i])
+        sums.cross[a] += np.outer(x[i], [*d, rewards[i]])
+        sums.count[a] += 1
+    return sums
+
+
+def batch(rng, rows, features, choices):
+    return (
+        rng.standard_normal((rows, features)),
+        rng.integers(choices, size=rows),
+        rng.standard_normal(rows),
+        rng.standard_normal((rows, features)),
+        rng.integers(-1, choices, size=rows),
+    )
+
+
+@given(st.integers(1, 40), st.integers(1, 6), st.integers(1, 4), st.integers(0, 2**32))
+@settings(max_examples=50, deadline=None)
+def test_a_batch_adds_what_the_definition_adds(rows, features, choices, seed):
+    columns = batch(np.random.default_rng(seed), rows, features, choices)
+    sums = empty(choices, features)
+    accumulate(sums, *columns, 0.9)
+    for ours, theirs in zip(sums, by_definition(*columns, 0.9, choices), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-12)
+
+
+def test_rows_that_are_sorted_some_at_a_time_add_up():
+    rows = 2 * SORTED_ROWS + 17
+    columns = batch(np.random.default_rng(0), rows, 7, 3)
+    sums = empty(3, 7)
+    accumulate(sums, *columns, 0.95)
+    for ours, theirs in zip(sums, by_definition(*columns, 0.95, 3), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-10, atol=1e-10)
+    assert sums.count.sum() == rows
+    np.testing.assert_allclose(sums.gram, sums.gram.transpose(0, 2, 1), rtol=1e-14)
+
+
+def test_drift_and_reward_are_the_dense_sums():
+    columns = batch(np.random.default_rng(1), 30, 2, 3)
+    x, actions, rewards, y, next_actions = columns
+    sums = empty(3, 2)
+    accumulate(sums, *columns, 0.9)
+    identity = np.eye(3)
+    phi = np.einsum("ia,ij->iaj", identity[actions], x).reshape(30, 6)
+    goes_on = (next_actions != TERMINAL)[:, None]
+    phi_next = goes_on * np.einsum("ia,ij->iaj", identity[next_actions], y).reshape(30, 6)
+    np.testing.assert_allclose(sums.drift, phi.T @ (phi - 0.9 * phi_next), atol=1e-12)
+    np.testing.assert_allclose(sums.reward, phi.T @ rewards, atol=1e-12)
+
+
+@st.composite
+def whole_sums(draw, features=3, choices=2):
+    """Sums over small whole numbers, half of them discounted: every addition is exact."""
+    rows = draw(st.integers(1, 5))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    sums = empty(choices, features)
+    accumulate(
+        sums,
+        rng.integers(-9, 10, (rows, features)),
+        rng.integers(choices, size=rows),
+        rng.integers(-9, 10, rows),
+        rng.integers(-9, 10, (rows, features)),
+        rng.integers(-1, choices, size=rows),
+        0.5,
+    )
+    return sums
+
+
+def assert_same(one, other):
+    for a, b in zip(one, other, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+@given(whole_sums(), whole_sums(), whole_sums())
+@settings(deadline=None)
+def test_merging_is_associative_and_commutative_and_has_a_zero(a, b, c):
+    assert_same(a.merge(b), b.merge(a))
+    assert_same(a.merge(b).merge(c), a.merge(b.merge(c)))
+    assert_same(a.merge(empty(2, 3)), a)
+
+
+def test_the_sums_of_two_parts_merge_to_those_of_the_whole():
+    columns = batch(np.random.default_rng(2), 50, 4, 3)
+    whole, one, other = (empty(3, 4) for _ in range(3))
+    accumulate(whole, *columns, 0.9)
+    accumulate(one, *(column[:20] for column in columns), 0.9)
+    accumulate(other, *(column[20:] for column in columns), 0.9)
+    for a, b in zip(one.merge(other), whole, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12)
+
+
+def test_what_a_terminal_state_looks_like_does_not_matter():
+    x, actions, rewards, y, _ = batch(np.random.default_rng(3), 20, 4, 3)
+    one, other = empty(3, 4), empty(3, 4)
+    accumulate(one, x, actions, rewards, y, np.full(20, TERMINAL), 0.9)
+    accumulate(other, x, actions, rewards, 7 * y, np.full(20, TERMINAL), 0.9)
+    assert_same(one, other)
+
+
+def test_sums_of_different_sizes_do_not_merge():
+    with pytest.raises(ValueError, match="2 actions x 3 features do not merge with those of 2 x 4"):
+        empty(2, 3).merge(empty(2, 4))
+
+
+def changed(place, value, rows=5):
+    columns = list(batch(np.random.default_rng(4), rows, 2, 3))
+    if isinstance(value, np.ndarray):
+        columns[place] = value
+    else:
+        columns[place] = columns[place].astype(np.result_type(columns[place], type(value)))
+        columns[place][3] = value
+    return columns
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "message"),
+    [
+        (0, np.nan, r"x in row 3 is not finite: \[nan, nan\]"),
+        (3, np.inf, r"y in row 3 is not finite: \[inf, inf\]"),
+        (2, -np.inf, "rewards in row 3 is not finite: -inf"),
+        (1, 3, "actions in row 3 is 3: it must lie between 0 and 2"),
+        (1, -1, "actions in row 3 is -1"),
+        (4, -2, "next_actions in row 3 is -2: it must lie between -1 and 2"),
+        (0, np.ones(5), r"x of shape \(5,\) must have 2 axes"),
+        (0, np.ones((5, 3)), "x has 3 columns, but the sums are over 2 features"),
+        (2, np.ones(4), "rewards has 4 rows, but x has 5"),
+        (0, np.ones((0, 2)), r"x of shape \(0, 2\) is empty: give at least one transition"),
+    ],
+)
+def test_a_faulty_batch_is_refused_and_nothing_is_added(place, value, message):
+    sums = empty(3, 2)
+    with pytest.raises(ValueError, match=message):
+        accumulate(sums, *changed(place, value), 0.9)
+    assert_same(sums, empty(3, 2))
+
+
+def test_actions_are_whole_numbers():
+    with pytest.raises(TypeError, match="actions of type float64 must be whole numbers"):
+        accumulate(empty(3, 2), *changed(1, 0.5), 0.9)
+
+
+def test_the_discount_is_checked():
+    with pytest.raises(ValueError, match=r"discount=1\.5 must lie between 0 and 1"):
+        accumulate(empty(3, 2), *changed(2, 0.0), 1.5)

@@ -1,0 +1,329 @@
+import numpy as np
+import pytest
+from gymnasium.spaces import Box, Discrete
+
+from rblspi.data.transitions import Transitions
+from rblspi.environments.chain_walk import ChainWalk
+from rblspi.features import OneHot, Polynomial, RBFGrid
+from rblspi.offline import BLSTD, LSTD
+from tests.support.chain import DISCOUNT, OPTIMAL, STATES, in_proportion, random_episodes
+from tests.support.logs import some_log
+
+
+def some_transitions(rows=300, seed=0):
+    return some_log(rows, seed)
+
+
+def some_policy(observations):
+    return (observations[:, 0] > 0) + (observations[:, 1] > 0).astype(int)
+
+
+BOUNDED = Polynomial(2, low=-1, high=1)
+
+
+def chain_policy(observations):
+    return OPTIMAL[observations]
+
+
+def test_a_table_of_action_values_is_exact():
+    lstd = LSTD(OneHot(), 2, discount=DISCOUNT, ridge=0).fit(in_proportion(), chain_policy)
+    exact = ChainWalk().exact_action_values(OPTIMAL, DISCOUNT)
+    np.testing.assert_allclose(lstd.predict(STATES), exact, rtol=1e-12)
+    np.testing.assert_allclose(lstd.predict(STATES, OPTIMAL), exact.max(axis=1), rtol=1e-12)
+    assert lstd.rank_ == 40
+
+
+def test_a_table_of_state_values_is_exact():
+    transitions = in_proportion()
+    on_policy = transitions.actions == OPTIMAL[transitions.observations]
+    followed = Transitions(*(column[on_policy] for column in transitions))
+    lstd = LSTD(OneHot(), discount=DISCOUNT, ridge=0).fit(followed)
+    exact = ChainWalk().exact_action_values(OPTIMAL, DISCOUNT).max(axis=1)
+    np.testing.assert_allclose(lstd.predict(STATES), exact, rtol=1e-12)
+    assert lstd.predict(3) == pytest.approx(exact[3], rel=1e-12)
+
+
+def test_the_mean_of_blstd_becomes_lstd_as_the_prior_fades():
+    transitions = random_episodes(1, 2000, seed=0)[0]
+    lstd = LSTD(OneHot(), 2, discount=DISCOUNT, ridge=0).fit(transitions, chain_policy)
+    distances = []
+    for alpha in (1.0, 1e-3, 1e-6, 1e-9):
+        blstd = BLSTD(OneHot(), 2, discount=DISCOUNT, prior_precision=alpha, ridge=1e-12)
+        blstd.fit(transitions, chain_policy)
+        distances.append(np.linalg.norm(blstd.weights_ - lstd.weights_))
+    assert (np.diff(distances) < 0).all()
+    assert distances[-1] < 1e-8 * np.linalg.norm(lstd.weights_)
+
+
+def two_states(ended):
+    """From state 0 to state 1, which pays 1 and leads to itself."""
+    return Transitions.from_arrays([0, 1], [0, 0], [0.0, 1.0], [1, 1], [False, ended])
+
+
+@pytest.mark.parametrize("estimator", [LSTD, BLSTD])
+def test_termination_cuts_the_future_and_truncation_does_not(estimator):
+    arguments = {"discount": 0.5, "ridge": 1e-12, "observation_space": Discrete(2)}
+    if estimator is BLSTD:
+        arguments["prior_precision"] = 1e-9
+    ended = estimator(OneHot(), **arguments).fit(two_states(True))
+    np.testing.assert_allclose(ended.predict([0, 1]), [0.5, 1.0], rtol=1e-7)
+    goes_on = estimator(OneHot(), **arguments).fit(two_states(False))
+    np.testing.assert_allclose(goes_on.predict([0, 1]), [1.0, 2.0], rtol=1e-7)
+
+
+def test_the_weights_solve_the_equations_of_the_textbook():
+    transitions = some_transitions()
+    lstd = LSTD(BOUNDED, 3, discount=0.9).fit(transitions, some_policy)
+    features, identity = lstd.features_, np.eye(3)
+    phi = [
+        np.kron(identity[a], features(s))
+        for s, a in zip(transitions.observations, transitions.actions, strict=True)
+    ]
+    after = [
+        (1 - ended) * np.kron(identity[a], features(s))
+        for s, a, ended in zip(
+            transitions.next_observations,
+            some_policy(transitions.next_observations),
+            transitions.terminated,
+            strict=True,
+        )
+    ]
+    phi, after = np.array(phi), np.array(after)
+    matrix = phi.T @ (phi - 0.9 * after) + 1e-6 * np.eye(18)
+    expected = np.linalg.solve(matrix, phi.T @ transitions.rewards)
+    np.testing.assert_allclose(lstd.weights_, expected, rtol=1e-9)
+    assert lstd.condition_ == pytest.approx(np.linalg.cond(matrix, 1), rel=0.5)
+
+
+@pytest.mark.parametrize("estimator", [LSTD, BLSTD])
+def test_partial_fits_and_chunks_give_what_the_whole_gives(estimator):
+    transitions = some_transitions()
+    whole = estimator(BOUNDED, 3).fit(transitions, some_policy)
+    chunks = [transitions.rows(0, 100), transitions.rows(100, 107), transitions.rows(107, 300)]
+
+    partial = estimator(BOUNDED, 3).partial_fit(chunks[0], some_policy)
+    for chunk in chunks[1:]:
+        partial.partial_fit(chunk)
+    np.testing.assert_allclose(partial.weights_, whole.weights_, rtol=1e-9)
+
+    chunked = estimator(BOUNDED, 3).fit(chunks, some_policy)
+    np.testing.assert_allclose(chunked.weights_, whole.weights_, rtol=1e-9)
+
+    listed = estimator(BOUNDED, 3).fit(chunks, some_policy(transitions.next_observations))
+    np.testing.assert_array_equal(listed.weights_, chunked.weights_)
+
+    columns = estimator(BOUNDED, 3).fit(tuple(transitions), some_policy)
+    np.testing.assert_array_equal(columns.weights_, whole.weights_)
+
+
+def test_the_size_of_a_batch_does_not_matter(monkeypatch):
+    transitions = some_transitions()
+    whole = LSTD(BOUNDED, 3).fit(transitions, some_policy)
+    monkeypatch.setattr("rblspi.offline.accumulation.BATCH", 7 * 6)
+    batches = LSTD(BOUNDED, 3).fit(transitions, some_policy)
+    np.testing.assert_allclose(batches.weights_, whole.weights_, rtol=1e-9)
+    observations = transitions.observations
+    np.testing.assert_allclose(
+        batches.predict(observations), whole.predict(observations), rtol=1e-8
+    )
+
+
+def test_standard_deviations_are_the_posteriors():
+    transitions = some_transitions()
+    blstd = BLSTD(BOUNDED, 3, discount=0.9).fit(transitions, some_policy)
+    batch = transitions.observations[:5]
+    mean, std = blstd.predict(batch, return_std=True)
+    expected_mean, expected_std = blstd.posterior_.predict(blstd.features_(batch))
+    np.testing.assert_allclose(mean, expected_mean, rtol=1e-12)
+    np.testing.assert_array_equal(std, expected_std)
+    np.testing.assert_allclose(blstd.predict(batch), mean, rtol=1e-12)
+    actions = [0, 1, 2, 1, 0]
+    _, chosen = blstd.predict(batch, actions, return_std=True)
+    np.testing.assert_array_equal(chosen, std[np.arange(5), actions])
+    one_mean, one_std = blstd.predict(batch[0], return_std=True)
+    np.testing.assert_allclose(one_mean, mean[0], rtol=1e-12)
+    np.testing.assert_allclose(one_std, std[0], rtol=1e-12)
+
+
+def test_state_values_have_standard_deviations_that_shrink_with_data():
+    few = BLSTD(BOUNDED).fit(some_transitions(50))
+    many = BLSTD(BOUNDED).fit(some_transitions(5000))
+    batch = some_transitions(20, seed=1).observations
+    _, wide = few.predict(batch, return_std=True)
+    _, narrow = many.predict(batch, return_std=True)
+    assert wide.shape == (20,)
+    assert (narrow < wide).all()
+
+
+def test_features_that_never_occur_lower_the_rank():
+    seen = Transitions.from_arrays([0, 1], [0, 0], [1.0, 0.0], [1, 0], [False, False])
+    lstd = LSTD(OneHot(), observation_space=Discrete(5)).fit(seen)
+    assert lstd.rank_ == 2
+    with pytest.raises(np.linalg.LinAlgError, match="A has rank 2 of 5"):
+        LSTD(OneHot(), ridge=0, observation_space=Discrete(5)).fit(seen)
+
+
+def test_a_basis_without_bounds_gets_the_range_of_the_data():
+    transitions = some_transitions()
+    both = np.concatenate([transitions.observations, transitions.next_observations])
+    space = Box(both.min(axis=0), both.max(axis=0), dtype=np.float64)
+    guessed = LSTD(RBFGrid(3)).fit(transitions)
+    given = LSTD(RBFGrid(3), observation_space=space).fit(transitions)
+    np.testing.assert_array_equal(guessed.weights_, given.weights_)
+
+
+def test_numbers_and_functions_will_do_as_observations_and_basis():
+    rng = np.random.default_rng(0)
+    observations = rng.uniform(0, 1, 50)
+    transitions = (observations, np.zeros(50, int), observations, observations, np.ones(50))
+    lstd = LSTD(lambda s: [1.0, float(s)], ridge=0).fit(transitions)
+    np.testing.assert_allclose(lstd.weights_, [0.0, 1.0], atol=1e-12)
+    np.testing.assert_allclose(lstd.predict(observations), observations, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("policy", "error", "message"),
+    [
+        (None, ValueError, "policy=None: actions are valued under a policy"),
+        (lambda s: np.zeros(3, int), ValueError, r"actions of shape \(3,\) for 300 observations"),
+        (lambda s: np.zeros(len(s)), TypeError, "actions of type float64"),
+        (lambda s: np.full(len(s), 3), ValueError, "gave action 3 for the observation"),
+        (np.zeros(299, int), ValueError, "lists fewer next actions"),
+        (np.zeros(302, int), ValueError, "lists 2 next actions more"),
+        (np.zeros((300, 1), int), ValueError, r"policy of shape \(300, 1\)"),
+    ],
+)
+def test_faulty_policies_are_refused(policy, error, message):
+    with pytest.raises(error, match=message):
+        LSTD(BOUNDED, 3).fit(some_transitions(), policy)
+
+
+def test_state_values_take_no_policy_and_no_actions():
+    with pytest.raises(ValueError, match="policy is given, but states are valued"):
+        LSTD(BOUNDED).fit(some_transitions(), some_policy)
+    with pytest.raises(ValueError, match="actions is given, but values of states"):
+        LSTD(BOUNDED).fit(some_transitions()).predict(np.zeros((1, 2)), [0])
+
+
+def test_only_bayesian_estimators_have_standard_deviations():
+    lstd = LSTD(BOUNDED).fit(some_transitions())
+    with pytest.raises(ValueError, match="LSTD knows no standard deviation; use BLSTD"):
+        lstd.predict(np.zeros((1, 2)), return_std=True)
+
+
+def test_partial_fit_needs_bounds_that_do_not_depend_on_the_first_chunk():
+    with pytest.raises(ValueError, match="give observation_space, or a basis with low and high"):
+        LSTD(RBFGrid(3)).partial_fit(some_transitions())
+
+
+def test_actions_to_value_have_to_exist():
+    lstd = LSTD(BOUNDED, 3).fit(some_transitions(), some_policy)
+    with pytest.raises(ValueError, match="actions in row 1 is 3: actions go from 0 to 2"):
+        lstd.predict(np.zeros((2, 2)), [0, 3])
+    with pytest.raises(ValueError, match=r"actions of shape \(1,\)"):
+        lstd.predict(np.zeros((2, 2)), [0])
+
+
+@pytest.mark.parametrize(
+    ("estimator", "arguments", "message"),
+    [
+        (LSTD, {"discount": 1.1}, r"discount=1\.1 must lie between 0 and 1"),
+        (LSTD, {"ridge": -1.0}, r"ridge=-1\.0 must be a positive number"),
+        (LSTD, {"actions": 0}, "actions=0 must be at least 1"),
+        (LSTD, {"actions": 2}, "actions in row .* is 2, but with actions=2 they go from 0 to 1"),
+        (BLSTD, {"prior_precision": 0}, "prior_precision=0 must be a positive number"),
+        (BLSTD, {"noise_precision": -2}, "noise_precision=-2 must be a positive number"),
+    ],
+)
+def test_faulty_arguments_are_refused_by_fit(estimator, arguments, message):
+    built = estimator(BOUNDED, **{"actions": 3, **arguments})
+    with pytest.raises(ValueError, match=message):
+        built.fit(some_transitions(), lambda s: np.zeros(len(s), int))
+
+
+@pytest.mark.parametrize(
+    ("data", "error", "message"),
+    [
+        ((1, 2, 3), ValueError, "transitions has 3 columns, but needs observations, actions"),
+        (iter([]), TypeError, "can be passed over only once"),
+        (np.zeros((3, 5)), TypeError, "transitions of type ndarray must be Transitions"),
+        ([], ValueError, "transitions has no chunks"),
+        ([np.zeros(3)], TypeError, "a chunk of type ndarray, which must be Transitions"),
+    ],
+)
+def test_faulty_data_are_refused(data, error, message):
+    with pytest.raises(error, match=message):
+        LSTD(BOUNDED, observation_space=Box(-1, 1, (2,))).fit(data)
+
+
+def test_a_basis_of_another_dimension_is_refused():
+    with pytest.raises(ValueError, match="dimensions"):
+        LSTD(RBFGrid(3), observation_space=Box(-1, 1, (3,))).fit(some_transitions())
+
+
+def spoilt(name, row, value, rows=300):
+    """Transitions from the plain constructor, with one wrong value."""
+    log = some_transitions(rows)
+    column = getattr(log, name).copy()
+    column[row] = value
+    return log._replace(**{name: column})
+
+
+@pytest.mark.parametrize(
+    ("faulty", "message"),
+    [
+        (spoilt("rewards", 4, np.nan), "rewards in row 4 is nan: it must be finite"),
+        (spoilt("rewards", 290, np.inf), "rewards in row 290 is inf: it must be finite"),
+        (spoilt("observations", 200, np.nan), r"observations in row 200 is \[nan, nan\]: it must"),
+        (spoilt("next_observations", 7, np.inf), r"next_observations in row 7 is \[inf, inf\]"),
+        (spoilt("actions", 250, -1), "actions in row 250 is -1: it must be 0 or more"),
+        (spoilt("actions", 250, 3), "actions in row 250 is 3, but with actions=3 they go from 0"),
+        (
+            some_transitions()._replace(rewards=np.zeros(299)),
+            r"rewards has shape \(299,\), but observations of shape \(300, 2\) go with a shape",
+        ),
+        (some_transitions()._replace(rewards=np.zeros(301)), r"rewards has shape \(301,\)"),
+        (some_transitions()._replace(terminated=np.zeros((300, 1), bool)), "terminated has shape"),
+        (some_transitions()._replace(truncated=np.zeros(3, bool)), r"truncated has shape \(3,\)"),
+        (
+            some_transitions()._replace(next_observations=np.zeros((300, 3))),
+            "next_observations has",
+        ),
+        (some_transitions().rows(0, 0), "observations has no rows"),
+    ],
+)
+@pytest.mark.parametrize("basis", [BOUNDED, RBFGrid(3)])
+def test_wrong_values_are_named_even_if_the_constructor_did_not_check_them(
+    basis, faulty, message, monkeypatch
+):
+    monkeypatch.setattr("rblspi.offline.accumulation.BATCH", 100 * 6)
+    with pytest.raises(ValueError, match=message):
+        LSTD(basis, 3).fit([some_transitions(), faulty], some_policy)
+
+
+def test_columns_in_other_forms_than_arrays_are_converted():
+    log = some_transitions()
+    expected = LSTD(BOUNDED, 3).fit(log, some_policy)
+    lists = Transitions._make(column.tolist() for column in log)
+    np.testing.assert_array_equal(
+        LSTD(BOUNDED, 3).fit(lists, some_policy).weights_, expected.weights_
+    )
+    floats = log._replace(actions=log.actions.astype(float))
+    np.testing.assert_array_equal(
+        LSTD(BOUNDED, 3).fit(floats, some_policy).weights_, expected.weights_
+    )
+
+
+@pytest.mark.parametrize("basis", [BOUNDED, RBFGrid(3)])
+def test_a_pass_does_not_check_columns_again(basis, monkeypatch):
+    log = some_transitions()
+    monkeypatch.setattr(Transitions, "from_arrays", None)
+    LSTD(basis, 3).fit([log, log], some_policy)
+
+
+def test_an_error_of_the_policy_is_not_blamed_on_the_data():
+    def fails(observations):
+        raise ValueError("no")
+
+    with pytest.raises(ValueError, match=r"^no$"):
+        LSTD(BOUNDED, 3).fit(some_transitions(), fails)

@@ -1,0 +1,171 @@
+"""Learning on after a load gives the same bits; what does not fit is refused."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+from rblspi import RBLSPI, Agent, FunctionBasis, OnlineLSPI, RBFGrid
+from rblspi.core.archive import FileError
+from tests.support.agents import assert_same_bits
+from tests.support.domains import DOMAINS, Domain
+
+ALGORITHMS: dict[str, type[Agent]] = {"RBLSPI": RBLSPI, "OnlineLSPI": OnlineLSPI}
+CHAIN = "rblspi/ChainWalk-v0"
+CAR = "rblspi/MountainCar-v0"
+
+
+def make(kind: str, domain: Domain) -> Agent:
+    settings: dict[str, Any] = dict(domain.settings)
+    if kind == "OnlineLSPI":
+        settings = {"discount": settings["discount"], "epsilon_decay": 0.999}
+    return ALGORITHMS[kind](domain.id, domain.basis, seed=5, **settings)
+
+
+LEARN_ON = """
+import sys
+from rblspi import Agent
+steps, *paths = sys.argv[1:]
+for path in paths:
+    agent = Agent.load(path)
+    agent.learn(int(steps), reset_num_timesteps=False)
+    agent.save(path)
+"""
+
+
+@pytest.mark.slow
+def test_half_in_another_process_gives_the_same_bits(tmp_path: Path) -> None:
+    steps = 777  # no multiple of the period, and in the middle of an episode
+    cases = [(kind, name) for kind in ALGORITHMS for name in DOMAINS]
+    paths = {case: tmp_path / "-".join((*case, "agent.npz")) for case in cases}
+    for (kind, name), path in paths.items():
+        make(kind, DOMAINS[name]).learn(steps).save(path)
+    command = [sys.executable, "-c", LEARN_ON, str(steps), *map(str, paths.values())]
+    subprocess.run(command, check=True)
+    for (kind, name), path in paths.items():
+        whole = make(kind, DOMAINS[name]).learn(2 * steps)
+        assert_same_bits(whole, ALGORITHMS[kind].load(path))
+
+
+@pytest.mark.parametrize("kind", ["RBLSPI", pytest.param("OnlineLSPI", marks=pytest.mark.slow)])
+def test_a_python_environment_goes_on_with_its_own_random_numbers(
+    kind: str, tmp_path: Path
+) -> None:
+    basis = RBFGrid(2, low=-1.0, high=1.0)
+    whole = ALGORITHMS[kind]("CartPole-v1", basis, seed=3).learn(episodes=40)
+    half = ALGORITHMS[kind]("CartPole-v1", basis, seed=3).learn(episodes=20)
+    half.save(tmp_path / "agent.npz")
+    loaded = Agent.load(tmp_path / "agent.npz")
+    loaded.learn(episodes=20, reset_num_timesteps=False)
+    assert_same_bits(whole, loaded)
+
+
+def test_the_same_agent_gives_the_same_file(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        RBLSPI(CAR, RBFGrid(2), seed=1).learn(500).save(tmp_path / name)
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+
+
+def test_settings_of_the_environment_are_kept(tmp_path: Path) -> None:
+    env = gym.make(CAR, gravity=0.002, start=(-0.5, -0.45), max_episode_steps=70)
+    RBLSPI(env, RBFGrid(2), seed=1).learn(500).save(tmp_path / "agent.npz")
+    loaded = RBLSPI.load(tmp_path / "agent.npz")
+    np.testing.assert_array_equal(
+        loaded.env.unwrapped.dynamics.parameters, env.unwrapped.dynamics.parameters
+    )
+    assert loaded.env.spec.max_episode_steps == 70
+
+
+def test_an_environment_without_an_id_is_passed_again(tmp_path: Path) -> None:
+    env = gym.make(CHAIN).unwrapped
+    env.spec = None
+    basis = FunctionBasis(lambda state: np.array([1.0, state]))
+    agent = RBLSPI(env, basis, seed=1).learn(100)
+    agent.save(tmp_path / "agent.npz")
+    with pytest.raises(FileError, match="without an id: pass the same as env="):
+        RBLSPI.load(tmp_path / "agent.npz")
+    with pytest.raises(FileError, match="pass it again as basis="):
+        RBLSPI.load(tmp_path / "agent.npz", env=env)
+    loaded = RBLSPI.load(tmp_path / "agent.npz", env=env, basis=basis)
+    np.testing.assert_array_equal(loaded.action_values(3).mean, agent.action_values(3).mean)
+
+
+@pytest.mark.parametrize(
+    ("env", "message"),
+    [
+        (lambda: gym.wrappers.RescaleObservation(gym.make(CAR), 0.0, 1.0), "wrapped rblspi/Mou"),
+        (lambda: gym.make("FrozenLake-v1", map_name="8x8"), "'map_name' = '8x8'.*pass env="),
+    ],
+)
+def test_what_a_file_may_not_decide_is_passed_again(
+    env: Callable[[], gym.Env[Any, Any]], message: str, tmp_path: Path
+) -> None:
+    basis = FunctionBasis(lambda observation: np.atleast_1d(observation).astype(float))
+    RBLSPI(env(), basis, seed=1).learn(100).save(tmp_path / "agent.npz")
+    with pytest.raises(FileError, match=message):
+        RBLSPI.load(tmp_path / "agent.npz", basis=basis)
+    RBLSPI.load(tmp_path / "agent.npz", env=env(), basis=basis)
+
+
+def test_another_class_or_environment_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "agent.npz"
+    RBLSPI(CAR, RBFGrid(2), seed=1).save(path)
+    with pytest.raises(
+        FileError, match=r"it holds rblspi, not online-lspi: load it with Agent\.load"
+    ):
+        OnlineLSPI.load(path)
+    with pytest.raises(FileError, match="9 features in this environment"):
+        RBLSPI.load(path, basis=RBFGrid((2, 4)))
+    with pytest.raises(FileError, match=r"4\[.*\]"):
+        RBLSPI.load(path, env="rblspi/PuddleWorld-v0")
+    with pytest.raises(FileError, match="there is no file"):
+        RBLSPI.load(tmp_path / "agnet.npz")
+    with pytest.raises(FileError, match="is not a file"):
+        RBLSPI.load(tmp_path)
+
+
+@pytest.mark.parametrize("name", [CAR, "CartPole-v1"])
+def test_an_agent_late_in_an_episode_goes_where_episodes_are_shorter(
+    tmp_path: Path, name: str
+) -> None:
+    path = tmp_path / "agent.npz"
+    agent = RBLSPI(name, seed=1).learn(3)
+    agent.session.episode.steps[0] = 90
+    agent.save(path)
+    shorter = RBLSPI.load(path, gym.make(name, max_episode_steps=50)).learn(200)
+    assert shorter.episodes[:, 0].max() <= 50
+    assert len(shorter.episodes) >= 4
+
+
+def test_a_save_that_fails_leaves_the_old_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "agent.npz"
+    agent = RBLSPI(CAR, RBFGrid(2), seed=1)
+    agent.save(path)
+    before = path.read_bytes()
+
+    def fail(*_: Any) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr("os.fsync", fail)
+    with pytest.raises(OSError, match="disk full"):
+        agent.learn(100).save(path)
+    assert path.read_bytes() == before
+    assert [file.name for file in tmp_path.iterdir()] == ["agent.npz"]
+
+
+def test_an_action_chosen_for_an_episode_is_not_taken_in_another(tmp_path: Path) -> None:
+    """On policy, an action is chosen before it is taken; a Python environment begins anew."""
+    pole = RBFGrid(2, low=-1.0, high=1.0)
+    agent = OnlineLSPI("CartPole-v1", pole, on_policy=True, seed=0).learn(5)
+    assert agent.state.chosen[0] >= 0
+    agent.save(tmp_path / "agent.npz")
+    assert OnlineLSPI.load(tmp_path / "agent.npz").state.chosen[0] == -1

@@ -1,0 +1,65 @@
+"""Logs that other tools read, and stopping from a callback."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+from rblspi import RBLSPI, Agent, OnlineLSPI, RBFGrid
+from rblspi.online.callbacks import MonitorFile, TensorBoard
+
+POLE = RBFGrid(2, low=(-2.4, -2.5, -0.21, -2.5), high=(2.4, 2.5, 0.21, 2.5))
+
+
+def test_the_monitor_file_is_that_of_stable_baselines3(tmp_path: Path) -> None:
+    with MonitorFile(tmp_path / "monitor.csv", "CartPole-v1") as log:
+        agent = RBLSPI("CartPole-v1", POLE, seed=0).learn(300, callback=[log])
+    first, heading, *rows = (tmp_path / "monitor.csv").read_text().splitlines()
+    assert json.loads(first.removeprefix("#"))["env_id"] == "CartPole-v1"
+    assert heading == "r,l,t"
+    table = np.array([row.split(",") for row in rows], dtype=float)
+    np.testing.assert_array_equal(table[:, :2], agent.episodes[:, ::-1])
+    assert (np.diff(table[:, 2]) >= 0).all()
+    with pytest.raises(ValueError, match=r"must end in monitor\.csv"):
+        MonitorFile(tmp_path / "log.csv")
+
+
+def test_tensorboard_files_are_written(tmp_path: Path) -> None:
+    pytest.importorskip("tensorboardX")
+    with TensorBoard(tmp_path) as log:
+        OnlineLSPI("CartPole-v1", POLE, seed=0).learn(200, callback=log)
+    (events,) = tmp_path.iterdir()
+    content = events.read_bytes()
+    assert b"rollout/ep_rew_mean" in content
+    assert b"train/epsilon" in content
+
+
+def test_stopping_from_a_callback_and_from_outside() -> None:
+    agent = RBLSPI("CartPole-v1", POLE, seed=0)
+
+    def stop(agent: Agent) -> None:
+        if len(agent.episodes) == 3:
+            agent.stop()
+
+    agent.learn(100_000, callback=stop)
+    assert len(agent.episodes) == 3
+    assert agent.learn(episodes=2).episodes.shape == (5, 2)
+
+
+@pytest.mark.parametrize("answer", [False, np.False_, 0])
+def test_a_callback_that_returns_false_of_any_kind_stops(answer: Any) -> None:
+    agent = RBLSPI(gym.make("rblspi/MountainCar-v0", max_episode_steps=20), RBFGrid(2), seed=0)
+    agent.learn(100_000, callback=lambda agent: answer)
+    assert len(agent.episodes) == 1
+
+
+@pytest.mark.parametrize("answer", [None, True, np.True_])
+def test_a_callback_that_returns_anything_else_does_not(answer: Any) -> None:
+    agent = RBLSPI(gym.make("rblspi/MountainCar-v0", max_episode_steps=20), RBFGrid(2), seed=0)
+    agent.learn(100_000, callback=lambda agent: answer, episodes=3)
+    assert len(agent.episodes) == 3

@@ -1,0 +1,78 @@
+"""The agents walk the trajectory of the textbook versions, given the same random numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+from examples import textbook
+from rblspi import RBLSPI, OnlineLSPI
+from tests.support.domains import Domain, quick_on
+
+
+class Diary(gym.Wrapper):
+    """Writes down the actions; being a wrapper it also makes the loop run as plain Python."""
+
+    def __init__(self, env: gym.Env[Any, Any]) -> None:
+        super().__init__(env)
+        self.actions: list[int] = []
+
+    def step(self, action: Any) -> Any:
+        self.actions.append(int(action))
+        return self.env.step(action)
+
+
+@pytest.mark.parametrize("domain", quick_on("InvertedPendulum-v0"))
+@pytest.mark.parametrize(
+    ("update_every", "sample_every", "steps"),
+    [(20, None, 2000), (1, None, 150), ("episode", None, 2000), (20, 100, 2000)],
+    ids=["K20", "K1", "episode", "K20-sample100"],
+)
+def test_rblspi(
+    domain: Domain, update_every: int | str, sample_every: int | None, steps: int
+) -> None:
+    env = Diary(gym.make(domain.id))
+    agent = RBLSPI(
+        env,
+        domain.basis,
+        update_every=update_every,
+        sample_every=sample_every,
+        seed=3,
+        **domain.settings,
+    )
+    agent.learn(steps)
+    walk = textbook.rblspi(
+        gym.make(domain.id),
+        agent.session.seed,
+        agent.features,
+        textbook.agent_rng(3),
+        steps,
+        update_every=agent.update_every,
+        sample_every=agent.sample_every,
+        **domain.settings,
+    )
+    np.testing.assert_array_equal(env.actions, walk.actions)
+
+
+@pytest.mark.parametrize("on_policy", [True, False])
+@pytest.mark.parametrize("domain", quick_on("InvertedPendulum-v0"))
+def test_online_lspi(domain: Domain, on_policy: bool) -> None:
+    env = Diary(gym.make(domain.id))
+    discount = domain.settings["discount"]
+    agent = OnlineLSPI(env, domain.basis, on_policy=on_policy, discount=discount, seed=5).learn(
+        2000
+    )
+    walk = textbook.online_lspi(
+        gym.make(domain.id),
+        agent.session.seed,
+        agent.features,
+        textbook.agent_rng(5),
+        2000,
+        discount=discount,
+        on_policy=on_policy,
+        update_every=20,
+    )
+    np.testing.assert_array_equal(env.actions, walk.actions)

@@ -1,0 +1,72 @@
+from dataclasses import replace
+
+import pytest
+from matplotlib.figure import Figure as Drawing
+
+from rblspi.experiments.results import read
+from rblspi.experiments.results_store import Store
+from rblspi.experiments.runner import missing, run_all
+from rblspi.plotting.curves import _strokes
+from rblspi.plotting.page import write
+from rblspi.plotting.style import BASELINES, LEARNERS
+from tests.support.experiments import CURVES, FIGURE, invented, one_thread
+from tests.support.third_party import installed
+
+
+def test_words_of_a_user_s_file_are_not_markup(tmp_path):
+    figure = replace(FIGURE, title="<script>alert(1)</script>", caption="<script>")
+    page = write([invented(figure)], tmp_path, heading="<script>").read_text(encoding="utf-8")
+    assert "<script" not in page
+
+
+def test_a_figure_is_drawn_by_the_function_for_its_kind(tmp_path):
+    drawn = []
+
+    def draw(result):
+        drawn.append(result)
+        return Drawing()
+
+    result = invented(replace(FIGURE, kind="pie", caption="A pie."))
+    page = write([result], tmp_path, drawings={"pie": draw})
+    assert drawn == [result]
+    assert "A pie." in page.read_text(encoding="utf-8")
+    with pytest.raises(ValueError, match=r"'small' has kind='pie': pass drawings="):
+        write([result], tmp_path)
+
+
+def test_a_page_without_claims_shows_none(tmp_path):
+    page = write([invented(FIGURE)], tmp_path).read_text(encoding="utf-8")
+    assert "A small figure" in page
+    assert 'href="#claims"' not in page
+
+
+def test_an_algorithm_of_another_package_is_run_and_drawn(tmp_path):
+    """It is registered as a baseline, so it is drawn like one."""
+    with installed(tmp_path):
+        curves = (
+            CURVES[0],
+            replace(
+                CURVES[0], algorithm="other", settings={"prior_precision": 0.01}, label="Other"
+            ),
+        )
+        (group,) = FIGURE.groups
+        figure = replace(
+            FIGURE, groups=(replace(group, panels=(replace(group.panels[0], curves=curves),)),)
+        )
+        with Store(tmp_path / "results.sqlite") as store:
+            run_all(missing(store, curves, 2), store, one_thread, 1)
+            result = read(store, figure)
+        page = write([result], tmp_path / "report").read_text(encoding="utf-8")
+        strokes = _strokes(figure)
+    assert result[curves[1]].runs == 2
+    assert strokes["Other"] in BASELINES
+    assert strokes["rblspi"] in LEARNERS
+    assert "Other" in page
+
+
+def test_any_number_of_curves_can_be_drawn():
+    (group,) = FIGURE.groups
+    curves = tuple(replace(CURVES[0], label=str(i)) for i in range(100))
+    panel = replace(group.panels[0], curves=curves)
+    figure = replace(FIGURE, groups=(replace(group, panels=(panel,)),))
+    assert len(_strokes(figure)) == 100

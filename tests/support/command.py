@@ -1,0 +1,14 @@
+"""The command line as a test calls it."""
+
+from __future__ import annotations
+
+import pytest
+
+from rblspi.cli import main
+
+
+def run(*arguments: object) -> int:
+    """Exit code of a command."""
+    with pytest.raises(SystemExit) as caught:
+        main([str(argument) for argument in arguments])
+    return int(caught.value.code or 0)

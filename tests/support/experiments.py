@@ -1,0 +1,94 @@
+"""Experiments that take a moment, and results that nobody had to wait for."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from rblspi.experiments.definitions import Curve, Figure, Group, Panel
+from rblspi.experiments.results import CurveResult, FigureResult, read
+from rblspi.experiments.results_store import Record, Store
+
+BASIS = {"basis": "RBFGrid", "cells": 3}
+VERSIONS = {"python": "3.x", "numpy": "2.x"}
+
+
+def curve(algorithm="rblspi", episodes=12, label="", **settings) -> Curve:
+    return Curve(
+        algorithm, "rblspi/MountainCar-v0", BASIS, settings, episodes, label=label or algorithm
+    )
+
+
+CURVES = [
+    curve(prior_precision=0.001, noise_precision=0.1, update_every=20),
+    curve(prior_precision=0.01, noise_precision=0.1, update_every="episode"),
+    curve("online-lspi", update_every=20, on_policy=True),
+]
+FIGURE = Figure("small", "A small figure", (Group("", (Panel("all", tuple(CURVES)),)),), block=4)
+
+#: a file that describes an experiment
+TOML = """
+id = "mine"
+title = "Mine"
+measure = "return"
+block = 10
+environment = "rblspi/MountainCar-v0"
+episodes = 30
+algorithm = "rblspi"
+basis = { basis = "RBFGrid", cells = 3 }
+settings = { discount = 0.98, prior_precision = 0.01, noise_precision = 2.0 }
+
+[[panel]]
+title = "first"
+settings = { noise_precision = 0.1 }
+
+[[panel.curve]]
+label = "a"
+settings = { update_every = 20 }
+
+[[panel.curve]]
+label = "b"
+algorithm = "online-lspi"
+episodes = 40
+"""
+
+
+def one_thread():
+    return ThreadPoolExecutor(1)
+
+
+def arrays_of(path, figure=FIGURE):
+    """The arrays of all curves in a results file."""
+    with Store(path) as store:
+        result = read(store, figure)
+    return [result[curve].arrays for curve in figure.curves]
+
+
+def assert_same(a, b):
+    """All arrays are equal to the last bit."""
+    for one, other in zip(a, b, strict=True):
+        for name in one:
+            assert one[name].tobytes() == other[name].tobytes()
+
+
+def records(seeds, code="0123456789abcdef") -> tuple[Record, ...]:
+    """Records of runs with these seeds."""
+    return tuple(Record(s, s, code, 2.0, 1000, (), VERSIONS, "2026-01-01") for s in seeds)
+
+
+def invented(figure, runs=4) -> FigureResult:
+    """Runs that nobody made; their episodes fall from 500 steps to 100."""
+    rng = np.random.default_rng(1)
+
+    def result(curve):
+        if not curve.episodes:
+            policy = np.repeat([[1.0, 0.0], [0.0, 1.0]], 10, axis=0)
+            tables = tuple(rng.random((4, 20, 2)) + 3 * policy for _ in range(runs))
+            return CurveResult(curve, records(range(runs)), {}, tables, True)
+        fall = 100 + 400 * np.exp(-np.arange(curve.episodes) / 50)
+        noise = rng.normal(size=(runs, curve.episodes))
+        arrays = {"length": fall + 10 * noise, "return": -fall + 10 * noise}
+        return CurveResult(curve, records(range(runs)), arrays, (), True)
+
+    return FigureResult(figure, [result(curve) for curve in figure.curves])

@@ -1,0 +1,139 @@
+"""One record says everything about an algorithm; the command line, files and figures read it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import pytest
+
+import rblspi
+from rblspi import LSPI, RBLSPI, Agent, OnlineLSPI, registry
+from rblspi.registry import OURS, Algorithm, algorithm, algorithms, class_of, name_of
+
+
+def test_every_algorithm_of_ours_is_registered_by_its_class() -> None:
+    classes = {record.name: record.load() for record in OURS}
+    assert {kind.__name__ for kind in classes.values()} == {
+        *("RBLSPI", "OnlineLSPI", "LSPI", "BLSPI", "LSTD", "BLSTD")
+    }
+    for name, kind in classes.items():
+        assert algorithm(name) is algorithms()[name]
+        assert kind is getattr(rblspi, kind.__name__)
+        assert name_of(kind) == name
+        assert issubclass(kind, Agent) == algorithm(name).online
+
+
+def test_settings_are_the_arguments_that_have_no_place_of_their_own() -> None:
+    settings = algorithm("rblspi").settings()
+    assert settings["discount"] == 0.99
+    assert settings["forgetting"] is None
+    assert algorithm("online-lspi").settings()["on_policy"] is True
+    assert algorithm("blspi").settings()["pessimism"] == 0.0
+    for record in OURS:
+        own = {"env", "basis", "seed", "actions", "observation_space", "initial_policy"}
+        assert own.isdisjoint(record.settings())
+
+
+def test_an_unknown_name_suggests_the_nearest() -> None:
+    with pytest.raises(ValueError, match=r"no algorithm is called 'rblpsi': did you mean rblspi"):
+        algorithm("rblpsi")
+    with pytest.raises(ValueError, match=r"no algorithm is called 'dqn': choose from rblspi"):
+        algorithm("dqn")
+
+
+def test_an_unknown_setting_suggests_the_nearest() -> None:
+    record = algorithm("rblspi")
+    record.require_settings(["discount", "update_every"])
+    with pytest.raises(ValueError, match="rblspi has no setting 'update_evry': did you mean upda"):
+        record.require_settings(["discount", "update_evry"])
+    with pytest.raises(ValueError, match="seed is not a setting: it has a place of its own"):
+        record.require_settings(["seed"])
+
+
+def test_a_file_names_its_class_and_only_that_class_reads_it() -> None:
+    assert class_of("rblspi", Agent) is RBLSPI
+    assert class_of("rblspi", RBLSPI) is RBLSPI
+    assert class_of("online-lspi", Agent) is OnlineLSPI
+    with pytest.raises(
+        ValueError, match=r"holds rblspi, not online-lspi: load it with Agent\.load"
+    ):
+        class_of("rblspi", OnlineLSPI)
+    with pytest.raises(ValueError, match="'os:system', an algorithm that is not registered"):
+        class_of("os:system", Agent)
+
+
+def test_a_class_that_is_not_registered_reads_its_own_files() -> None:
+    class Mine(RBLSPI):
+        pass
+
+    assert name_of(Mine) == "Mine"
+    assert class_of("Mine", Mine) is Mine
+    with pytest.raises(ValueError, match="'Mine', an algorithm that is not registered"):
+        class_of("Mine", Agent)
+    with pytest.raises(ValueError, match="holds rblspi, not Mine"):
+        class_of("rblspi", Mine)
+
+
+def test_the_registry_imports_no_algorithm() -> None:
+    code = (
+        "import sys; from rblspi.registry import algorithms; assert len(algorithms()) >= 6; "
+        "assert not {'numba', 'scipy', 'rblspi.online', 'rblspi.offline'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+# Other packages; tests/examples installs a real one -----------------------------------------------
+
+
+class Entry(NamedTuple):
+    """An entry point of another package."""
+
+    name: str
+    value: str
+    record: Any
+
+    def load(self) -> Any:
+        return self.record
+
+
+@pytest.fixture
+def entries(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Entry]]:
+    found: list[Entry] = []
+    monkeypatch.setattr(registry, "entry_points", lambda group: found)
+    algorithms.cache_clear()
+    yield found
+    algorithms.cache_clear()
+
+
+def test_another_package_adds_an_algorithm(
+    entries: list[Entry], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its class may be named where it is imported to, and not only where it is defined."""
+
+    class Theirs(RBLSPI):
+        pass
+
+    package = ModuleType("their_package")
+    package.Exported = Theirs  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "their_package", package)
+    entries.append(Entry("x", "x:y", Algorithm("theirs", "their_package:Exported", "online")))
+    assert list(algorithms())[-1] == "theirs"
+    assert algorithm("theirs").load() is Theirs
+    assert name_of(Theirs) == "theirs"
+    assert class_of("theirs", Agent) is class_of("theirs", RBLSPI) is Theirs
+    assert "update_every" in algorithm("theirs").settings()
+
+
+def test_a_name_of_ours_stays_ours(entries: list[Entry]) -> None:
+    entries.append(Entry("x", "x:y", Algorithm("lspi", "their_package:LSPI", "policy")))
+    assert algorithm("lspi").load() is LSPI
+
+
+def test_an_entry_point_that_is_no_record_is_named(entries: list[Entry]) -> None:
+    entries.append(Entry("theirs", "their_package:Theirs", RBLSPI))
+    with pytest.raises(TypeError, match="entry point theirs = their_package:Theirs is not an Alg"):
+        algorithms()
