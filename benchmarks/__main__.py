@@ -1,7 +1,7 @@
 """Measure everything on one BLAS thread; print a table and write it as JSON.
 
     python -m benchmarks [--only NAME ...] [--out FILE]
-    python -m benchmarks --markdown FILE ...      # tables of earlier results, for the README
+    python -m benchmarks --markdown FILE ...   # tables of earlier results, for docs/benchmarks.md
 
 Leave the machine alone meanwhile. What falls short is shown as falling short.
 """

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from tests.chaos import clock, damage, disks, processes, signals
 from tests.chaos.prepared import prepare
-from tests.chaos.trial import Outcome, Trial, carry_out
+from tests.chaos.trial import PREFIX, Outcome, Trial, carry_out
 
 #: what is tried, and how many of 500 trials are of this kind
 KINDS: dict[str, tuple[Callable[[Trial], None], int]] = {
@@ -24,7 +24,7 @@ KINDS: dict[str, tuple[Callable[[Trial], None], int]] = {
     "signals-train-python": (signals.train_python, 50),
     "signals-fit": (signals.fit_policy, 35),
     "signals-collect": (signals.collect_rows, 35),
-    "signals-reproduce": (signals.reproduce_twice, 30),
+    "signals-reproduce": (signals.reproduce_again, 30),
     "full-disk": (disks.full, 50),
     "read-only": (disks.read_only, 30),
     "damaged-files": (damage.damaged_file, 110),
@@ -47,7 +47,10 @@ def main() -> int:
         parser.error(f"--only {given.only} is no trial: kinds are {', '.join(KINDS)}")
     print(f"{len(names)} trials with --seed {given.seed}, preparing ...", flush=True)
     start = time.perf_counter()
-    with tempfile.TemporaryDirectory(prefix="rblspi-chaos-") as folder, ThreadPoolExecutor(2) as pool:
+    with (
+        tempfile.TemporaryDirectory(prefix=PREFIX) as folder,
+        ThreadPoolExecutor(2) as pool,
+    ):
         prepared = prepare(Path(folder))
 
         def make(name: str) -> Outcome:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -12,13 +11,11 @@ from typing import Any
 import numpy as np
 
 from rblspi import Agent
-from rblspi.core import archive
+from rblspi.features import basis_from_text
 from rblspi.online import RBLSPI
 from rblspi.online.rblspi import TRANSITIONS
-from rblspi.features import basis_from_text
-from rblspi.policies import policy_file
 from tests.chaos.command import Failure, Lost, Wrong
-from tests.chaos.prepared import BASES, CAR
+from tests.chaos.prepared import BASES, Prepared
 from tests.support.agents import assert_same_bits
 
 
@@ -77,6 +74,9 @@ def require_first_episodes(agent: Agent, whole: Agent) -> None:
 # Logs ---------------------------------------------------------------------------------------
 
 
+NO_ROWS = np.empty((0, 3))
+
+
 def monitor_rows(file: Path) -> np.ndarray:
     """Return, length and seconds of every episode in monitor.csv, all lines whole."""
     text = file.read_text()
@@ -88,7 +88,7 @@ def monitor_rows(file: Path) -> np.ndarray:
         require(names == "r,l,t" and {len(row) for row in rows} <= {3}, Wrong, "not three numbers")
     except ValueError as error:
         raise Wrong(f"{file.name} cannot be read: {error}") from error
-    return np.array(rows).reshape(-1, 3)
+    return np.array(rows) if rows else NO_ROWS
 
 
 def require_rows(rows: np.ndarray, episodes: np.ndarray) -> None:
@@ -99,17 +99,33 @@ def require_rows(rows: np.ndarray, episodes: np.ndarray) -> None:
     require(same, Wrong, "monitor.csv has other episodes than the agent")
 
 
-# Policies, tables and results ---------------------------------------------------------------
+# Files and results ---------------------------------------------------------------
 
 
-def require_same_policy(file: Path, other: Path) -> None:
-    """Two files have the same policy; only the time of writing may differ."""
-    one, two = (archive.read(p, policy_file.FORMAT, policy_file.VERSION) for p in (file, other))
-    require(one.description == two.description, Wrong, f"{file.name} is described differently")
-    require(set(one.arrays) == set(two.arrays), Wrong, f"{file.name} has other arrays")
-    for name, array in one.arrays.items():
-        same = array.tobytes() == two.arrays[name].tobytes()
-        require(same, Wrong, f"{name} in {file.name} has other bits")
+def require_same_file(file: Path, other: Path) -> None:
+    """Two files are the same, byte by byte."""
+    same = file.read_bytes() == other.read_bytes()
+    require(same, Wrong, f"{file.name} is not that of an undisturbed run")
+
+
+def require_same_numbers(printed: str, numbers: str) -> None:
+    """A command has printed the same numbers as undisturbed."""
+    require(printed == numbers, Wrong, f"other numbers: {printed}")
+
+
+def require_same_policy(folder: Path, prepared: Prepared) -> None:
+    """The policy is that of an undisturbed run."""
+    require_same_file(folder / "policy.npz", prepared.policy / "policy.npz")
+
+
+def require_same_log(folder: Path, prepared: Prepared) -> None:
+    """The log is that of an undisturbed run."""
+    require_same_file(folder / "log.parquet", prepared.log)
+
+
+def require_same_table(folder: Path, prepared: Prepared) -> None:
+    """The numbers of the experiment are those of an undisturbed run."""
+    require_same_file(folder / "table.csv", prepared.results / "table.csv")
 
 
 def stored_runs(folder: Path) -> set[tuple[Any, ...]]:

@@ -34,43 +34,23 @@ algorithm = "rblspi"
 label = "b"
 algorithm = "online-lspi"
 """
+#: of every curve of the experiment
 RUNS = 4
+
+#: transitions in the log, and of the agent
+ROWS, STEPS, SEED = 20_000, 3000, 1
 
 
 class Prepared(NamedTuple):
-    """A folder with the results of every kind of command."""
+    """Results of every kind of command."""
 
-    folder: Path
-
-    @property
-    def agent(self) -> Path:
-        """A folder that ``train`` wrote: agent.npz, settings.toml and monitor.csv."""
-        return self.folder / "agent"
-
-    @property
-    def log(self) -> Path:
-        """A file that ``collect`` wrote."""
-        return self.folder / "log.parquet"
-
-    @property
-    def policy(self) -> Path:
-        """A folder that ``fit`` wrote: policy.npz."""
-        return self.folder / "policy"
-
-    @property
-    def experiment(self) -> Path:
-        """The description of an experiment."""
-        return self.folder / "experiment.toml"
-
-    @property
-    def results(self) -> Path:
-        """A folder that ``reproduce`` wrote: results.sqlite, table.csv and the report."""
-        return self.folder / "results"
-
-    @property
-    def table(self) -> bytes:
-        """The numbers of the experiment."""
-        return (self.results / "table.csv").read_bytes()
+    agent: Path  # a folder that train wrote: agent.npz, settings.toml and monitor.csv
+    agent_numbers: str  # what evaluate prints about it
+    log: Path  # a file that collect wrote
+    policy: Path  # a folder that fit wrote: policy.npz
+    policy_numbers: str
+    experiment: Path  # a file that describes an experiment
+    results: Path  # a folder that reproduce wrote: results.sqlite, table.csv and a report
 
 
 def train(env: str, seed: int, steps: int, folder: object) -> tuple[object, ...]:
@@ -95,28 +75,41 @@ def reproduce(config: object, folder: Path | str, runs: int = RUNS) -> tuple[obj
     return ("reproduce", "--config", config, "--runs", runs, "--jobs", 1, "--out", folder, *export)
 
 
-ROWS = 20_000
+def evaluate(saved: object) -> tuple[object, ...]:
+    """Arguments of ``evaluate``."""
+    return ("evaluate", saved, "--episodes", 3, "--json")
 
 
 def prepare(folder: Path) -> Prepared:
     """Run every command once, undisturbed; this compiles what is not compiled yet."""
-    prepared = Prepared(folder)
-    prepared.experiment.write_text(EXPERIMENT)
+    experiment = folder / "experiment.toml"
+    experiment.write_text(EXPERIMENT)
 
-    def run(*arguments: object) -> None:
-        Running(folder, *arguments).wait(COMPILING).require(0)
+    def run(*arguments: object) -> str:
+        finished = Running(folder, *arguments).wait(COMPILING)
+        finished.require(0)
+        return finished.out
 
-    def from_logs() -> None:
+    def agent() -> str:
+        run(*train(CAR, SEED, STEPS, "agent"))
+        run(*train(LAKE, SEED, 300, "lake"))
+        return run(*evaluate("agent"))
+
+    def policy() -> str:
         run(*collect(ROWS, "log.parquet"))
         run(*fit("log.parquet", "policy"))
+        return run(*evaluate("policy"))
 
-    with ThreadPoolExecutor(2) as pool:
-        jobs = [
-            pool.submit(run, *train(CAR, 1, 3000, "agent")),
-            pool.submit(run, *train(LAKE, 1, 300, "lake")),
-            pool.submit(from_logs),
-            pool.submit(run, *reproduce("experiment.toml", "results")),
-        ]
-        for job in jobs:
-            job.result()
-    return prepared
+    with ThreadPoolExecutor(3) as pool:
+        numbers = [pool.submit(agent), pool.submit(policy)]
+        pool.submit(run, *reproduce(experiment, "results")).result()
+        agent_numbers, policy_numbers = (job.result() for job in numbers)
+    return Prepared(
+        folder / "agent",
+        agent_numbers,
+        folder / "log.parquet",
+        folder / "policy",
+        policy_numbers,
+        experiment,
+        folder / "results",
+    )

@@ -4,25 +4,17 @@ from __future__ import annotations
 
 import signal
 from pathlib import Path
+from typing import NamedTuple
 
-from tests.chaos.checks import (
-    as_loaded,
-    monitor_rows,
-    require,
-    require_first_episodes,
-    require_kept,
-    require_rows,
-    require_same,
-    require_same_policy,
-    saved_agent,
-    stored_runs,
-    undisturbed,
-)
-from tests.chaos.command import Finished, Lost, Running, Wrong
+from rblspi import Agent
+from tests.chaos import checks
+from tests.chaos.checks import require
+from tests.chaos.command import Finished, Lost, Running
 from tests.chaos.prepared import CAR, LAKE, ROWS, collect, fit, reproduce, train
 from tests.chaos.trial import Trial
 
 POLITE = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+UNLIMITED = 10**9
 
 #: seconds that a busy machine may take for a checkpoint that is due
 SLACK = 2.0
@@ -43,7 +35,25 @@ def disturb(trial: Trial, running: Running, longest: float) -> list[int]:
     return signals
 
 
+def _require_ended(trial: Trial, finished: Finished, signals: list[int], done: bool) -> None:
+    """The exit code says how it ended, and no temporary file is left."""
+    if signal.SIGKILL in signals:
+        return
+    # A command that has done its work may meet the signal on its way out.
+    finished.require(*((0, 130) if done else (130,)))
+    trial.require_tidy()
+
+
 # train --------------------------------------------------------------------------------------
+
+
+class Training(NamedTuple):
+    """A training run that is disturbed."""
+
+    env: str
+    seed: int
+    steps: int
+    checkpoint_every: float
 
 
 def train_compiled(trial: Trial) -> None:
@@ -57,53 +67,66 @@ def train_python(trial: Trial) -> None:
 
 
 def _train(trial: Trial, env: str) -> None:
-    seed, every = trial.rng.randrange(100), trial.rng.choice((0.005, 0.2))
-    folder = trial.folder / "run"
+    steps = trial.rng.choice((UNLIMITED, UNLIMITED, 5000))
+    # The shorter period means that a checkpoint is being saved nearly all the time.
+    run = Training(env, trial.rng.randrange(100), steps, trial.rng.choice((0.005, 0.2)))
+    log, prelude = trial.folder / "run/monitor.csv", "import rblspi.cli.keeping as k"
     running = trial.start(
-        *train(env, seed, 10**9, "run"),
-        prelude=f"import rblspi.cli.keeping as k; k.CHECKPOINT_EVERY = {every}",
+        *train(env, run.seed, run.steps, "run"),
+        prelude=f"{prelude}; k.CHECKPOINT_EVERY = {run.checkpoint_every}",
     )
-    running.until(lambda: _has_rows(folder / "monitor.csv"))
+    running.until_begun()
+    if trial.rng.random() < 0.8:
+        running.until(lambda: _has_rows(log))  # otherwise, the signal may come before the learning
     signals = disturb(trial, running, 1.5)
     finished = running.wait()
-    if signal.SIGKILL not in signals:
-        finished.require(130)
-        trial.require_tidy()
-    _check_training(trial, env, seed, signals, every)
+    agent = _require_consistent(trial, run, killed=signal.SIGKILL in signals)
+    done = agent is not None and agent.num_timesteps == run.steps
+    _require_ended(trial, finished, signals, done)
+    if agent is not None:
+        _require_undisturbed(trial, run, agent, broken_off=len(signals) > 1 and not done)
 
 
 def _has_rows(file: Path) -> bool:
     return file.exists() and len(file.read_bytes().splitlines()) > 2
 
 
-def _check_training(trial: Trial, env: str, seed: int, signals: list[int], every: float) -> None:
-    folder, killed = trial.folder / "run", signal.SIGKILL in signals
-    rows = monitor_rows(folder / "monitor.csv")
-    if not (folder / "agent.npz").exists():
-        require(killed, Lost, "there is no agent.npz")
-        require(rows[-1, 2] < every + SLACK, Lost, f"no checkpoint in {rows[-1, 2]:.1f} s")
-        return
-    agent = saved_agent(folder)
+def _require_consistent(trial: Trial, run: Training, killed: bool) -> Agent | None:
+    """The agent in the folder; it has what its log has, up to the last checkpoint if killed."""
+    folder, allowed = trial.folder / "run", run.checkpoint_every + SLACK
+    log, file = folder / "monitor.csv", folder / "agent.npz"
+    rows = checks.monitor_rows(log) if log.exists() else checks.NO_ROWS
+    if not file.exists():
+        seconds = rows[-1, 2] if len(rows) else 0.0
+        require(seconds < (allowed if killed else 1e-9), Lost, f"no agent after {seconds:.1f} s")
+        return None
+    agent = checks.saved_agent(folder)
     count = len(agent.episodes)
-    require_rows(rows, agent.episodes)
+    checks.require_rows(rows, agent.episodes)
     if len(rows) > count:
         require(killed, Lost, f"{len(rows)} episodes in monitor.csv, {count} in agent.npz")
         lost = rows[-1, 2] - rows[max(count - 1, 0), 2]
-        require(lost < every + SLACK, Lost, f"{lost:.1f} s of learning since the last checkpoint")
-    whole = undisturbed(env, seed, agent.num_timesteps)
-    require_first_episodes(agent, whole)
-    if len(signals) > 1:  # the second one breaks an episode off
+        require(lost < allowed, Lost, f"{lost:.1f} s of learning since the last checkpoint")
+    return agent
+
+
+def _require_undisturbed(trial: Trial, run: Training, agent: Agent, broken_off: bool) -> None:
+    """The agent is where an undisturbed one is after as many steps, also if it goes on."""
+    sound = checks.undisturbed(run.env, run.seed, agent.num_timesteps)
+    checks.require_first_episodes(agent, sound)
+    if broken_off:  # in the middle of an episode, by the second signal
         return
-    loaded = as_loaded(whole, trial.folder)
-    require_same(agent, loaded)
+    sound = checks.as_loaded(sound, trial.folder)
+    checks.require_same(agent, sound)
     if trial.rng.random() < 0.3:
-        more = ("train", "--resume", "run", "--timesteps", 500, "--save", "run", "--quiet")
-        trial.run(*more).require(0)
-        require_same(
-            saved_agent(folder),
-            as_loaded(loaded.learn(500, reset_num_timesteps=False), trial.folder),
-        )
-        require(len(monitor_rows(folder / "monitor.csv")) >= count, Lost, "monitor.csv is shorter")
+        more = ("--timesteps", 500, "--save", "run", "--quiet")
+        trial.run("train", "--resume", "run", *more).require(0)
+        sound.learn(500, reset_num_timesteps=False)
+        resumed = checks.saved_agent(trial.folder / "run")
+        checks.require_same(resumed, checks.as_loaded(sound, trial.folder))
+        rows = checks.monitor_rows(trial.folder / "run/monitor.csv")
+        checks.require_rows(rows, resumed.episodes)
+        require(len(rows) == len(resumed.episodes), Lost, "monitor.csv has not all episodes")
 
 
 # collect and fit ----------------------------------------------------------------------------
@@ -111,30 +134,36 @@ def _check_training(trial: Trial, env: str, seed: int, signals: list[int], every
 
 def collect_rows(trial: Trial) -> None:
     """Stop the collection of a log."""
-    file, older = trial.folder / "log.parquet", b""
-    if trial.rng.random() < 0.5:
-        older = trial.copy(trial.prepared.experiment, "log.parquet").read_bytes()
-    finished, signals = _once(trial, collect(ROWS, "log.parquet"), 3.0)
-    content = file.read_bytes() if file.exists() else b""
-    whole = content == trial.prepared.log.read_bytes()
-    _require_ended(trial, finished, signals, whole)
-    require(whole or content == older, Lost, "log.parquet is neither the old one nor the new one")
+    older = _older_file(trial, "log.parquet")
+    finished, signals = _disturbed(trial, collect(ROWS, "log.parquet"), 3.0)
+    changed = _content(trial.folder / "log.parquet") != older
+    _require_ended(trial, finished, signals, changed)
+    if changed:
+        checks.require_same_log(trial.folder, trial.prepared)
 
 
 def fit_policy(trial: Trial) -> None:
     """Stop the fitting of a policy."""
-    folder, older = trial.folder / "policy", b""
+    older = _older_file(trial, "policy/policy.npz")
+    finished, signals = _disturbed(trial, fit(trial.prepared.log, "policy"), 3.0)
+    changed = _content(trial.folder / "policy/policy.npz") != older
+    _require_ended(trial, finished, signals, changed)
+    if changed:
+        checks.require_same_policy(trial.folder / "policy", trial.prepared)
+
+
+def _older_file(trial: Trial, name: str) -> bytes | None:
+    """Put a file where the command writes, or not; returns its content."""
     if trial.rng.random() < 0.5:
-        older = trial.copy(trial.prepared.experiment, "policy/policy.npz").read_bytes()
-    finished, signals = _once(trial, fit(trial.prepared.log, "policy"), 3.0)
-    file = folder / "policy.npz"
-    old = (file.read_bytes() if file.exists() else b"") == older
-    _require_ended(trial, finished, signals, not old)
-    if not old:
-        require_same_policy(file, trial.prepared.policy / "policy.npz")
+        trial.copy(trial.prepared.experiment, name)
+    return _content(trial.folder / name)
 
 
-def _once(
+def _content(file: Path) -> bytes | None:
+    return file.read_bytes() if file.exists() else None
+
+
+def _disturbed(
     trial: Trial, arguments: tuple[object, ...], longest: float
 ) -> tuple[Finished, list[int]]:
     """Run a command, and disturb it after it has begun."""
@@ -144,30 +173,19 @@ def _once(
     return running.wait(), signals
 
 
-def _require_ended(trial: Trial, finished: Finished, signals: list[int], done: bool) -> None:
-    """The exit code says how it ended, and no temporary file is left."""
-    if signal.SIGKILL in signals:
-        return
-    # A process that has done its work may meet the signal on its way out.
-    finished.require(*((0, 130) if done else (130,)))
-    trial.require_tidy()
-
-
 # reproduce ----------------------------------------------------------------------------------
 
 
-def reproduce_twice(trial: Trial) -> None:
+def reproduce_again(trial: Trial) -> None:
     """Stop an experiment once or twice, then let it end."""
     folder, committed = trial.folder / "out", set()
     arguments = reproduce(trial.prepared.experiment, "out")
     for _ in range(trial.rng.choice((1, 1, 2))):
-        finished, signals = _once(trial, arguments, 4.0)
-        done = (folder / "table.csv").exists()
-        _require_ended(trial, finished, signals, done)
-        stored = stored_runs(folder)
-        require_kept(committed, stored)
+        finished, signals = _disturbed(trial, arguments, 4.0)
+        _require_ended(trial, finished, signals, done=(folder / "table.csv").exists())
+        stored = checks.stored_runs(folder)
+        checks.require_kept(committed, stored)
         committed = stored
     trial.run(*arguments).require(0)
-    require_kept(committed, stored_runs(folder))
-    same = (folder / "table.csv").read_bytes() == trial.prepared.table
-    require(same, Wrong, "table.csv has other numbers than an undisturbed run")
+    checks.require_kept(committed, checks.stored_runs(folder))
+    checks.require_same_table(folder, trial.prepared)

@@ -16,6 +16,10 @@ from tests.chaos.command import PRIVATE, Failure, Finished, Running, Skipped, Wr
 from tests.chaos.prepared import Prepared
 
 
+#: of the temporary folders
+PREFIX = "rblspi-chaos-"
+
+
 class Trial:
     """What a trial works with.
 
@@ -108,5 +112,5 @@ def carry_out(name: str, seed: int, prepared: Prepared, what: Any) -> Outcome:
 
 @contextmanager
 def _folder() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="rblspi-chaos-") as folder:
+    with tempfile.TemporaryDirectory(prefix=PREFIX) as folder:
         yield Path(folder)

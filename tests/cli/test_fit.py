@@ -65,14 +65,31 @@ def test_a_policy_of_an_environment_made_with_arguments(tmp_path, capsys):
     lake = ("FrozenLake-v1", "--env-set", "map_name=8x8", "--quiet")
     logs, file, more = tmp_path / "a.parquet", tmp_path / "new" / "p", tmp_path / "b.parquet"
     assert run("collect", *lake, "--transitions", 3000, "-o", logs) == 0
-    assert run("fit", logs, "--save", file, "--quiet") == 0
+    assert run("fit", logs, "--quiet") == 2  # a file may not pass text to an environment
+    said = capsys.readouterr().err
+    assert f"{logs}: it was made for FrozenLake-v1 with 'map_name' = '8x8'" in said
+    assert "--env-set NAME=VALUE" in said
+    assert run("fit", logs, "--save", file, *lake[1:]) == 0
     assert run("collect", *lake, "--transitions", 500, "--policy", file, "-o", more) == 0
-    assert run("fit", more, "--algo", "lstd", "--policy", file, "--quiet") == 0
+    assert run("fit", more, "--algo", "lstd", "--policy", file, *lake[1:]) == 0
     assert "value of the policy in its first states:" in capsys.readouterr().out
     again = ("--resume", file, "--env-set", "map_name=8x8", "--timesteps", 9)
     assert run("train", *again, "--save", tmp_path / "no") == 2
     assert "does not learn online" in capsys.readouterr().err
     assert not (tmp_path / "no").exists()
+
+
+def test_numbers_in_the_logs_are_passed_to_the_environment(tmp_path):
+    logs, file = tmp_path / "a.parquet", tmp_path / "policy"
+    chain = ("rblspi/ChainWalk-v0", "--env-set", "states=12", "--env-set", "max_episode_steps=9")
+    assert run("collect", *chain, "--transitions", 500, "-o", logs, "--quiet") == 0
+    assert run("fit", logs, "--save", file, "--quiet") == 0
+    made = LinearPolicy.load(file / "policy.npz").environment
+    assert made["arguments"] == {"states": 12}
+    assert made["limit"] == 9
+    again = ("fit", logs, "--env-set", "states=20", "--basis", "onehot", "--quiet")
+    assert run(*again, "--save", file) == 0
+    assert LinearPolicy.load(file / "policy.npz").environment["arguments"] == {"states": 20}
 
 
 def test_without_an_environment_the_logs_will_do(tmp_path, capsys):
@@ -115,6 +132,8 @@ def test_bad_rows_are_named_or_counted(tmp_path, capsys):
         (["--actions", "2"], "--actions 2"),
         (["--columns", "state=nothing"], "has no column 'nothing' for the state"),
         (["--columns", "nothing"], "must say FIELD=NAME"),
+        (["--save", "a\0b"], "embedded null byte"),
+        (["--set", f"discount={10**400}"], "is too large a number"),
     ],
 )
 def test_faults_end_in_one_sentence(logs, capsys, arguments, message):
@@ -124,6 +143,50 @@ def test_faults_end_in_one_sentence(logs, capsys, arguments, message):
     assert error.count("\n") == 1
 
 
-def test_data_that_are_not_there_are_named(capsys):
-    assert run("fit", "nothing.parquet") == 2
-    assert "there is no file or folder nothing.parquet" in capsys.readouterr().err
+def only_bad(log):
+    log.rewards[:] = np.nan
+
+
+def one_large_action(log):
+    log.actions[8000] = 10**6
+
+
+@pytest.mark.parametrize(
+    ("spoil", "arguments", "message"),
+    [
+        (only_bad, ["--skip-bad"], "no chunks: at least one transition is needed (9,000 bad rows"),
+        (
+            one_large_action,
+            [],
+            "the largest action in the data is 1,000,000: 1,000,001 actions with 145 features need "
+            "145,000,145 weights; if the action column is right, give --actions",
+        ),
+        (one_large_action, ["--actions", 3], "1000000 is not an action: they go from 0 to 2"),
+        (one_large_action, ["--actions", 10**7], "need 1,450,000,000 weights, more than 100,000"),
+        (lambda log: None, ["--env-set", "a=1"], "names none: give --env"),
+    ],
+)
+def test_logs_that_cannot_be_used_are_refused(tmp_path, capsys, spoil, arguments, message):
+    path = write(tmp_path / "log.parquet", None, spoil)
+    assert run("fit", path, "--quiet", *arguments) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+
+
+def test_values_of_states_do_not_depend_on_the_actions(tmp_path):
+    path = write(tmp_path / "log.parquet", None, one_large_action)
+    assert run("fit", path, "--quiet", "--algo", "lstd") == 0
+
+
+def test_only_bad_rows_are_said_where_the_environment_is_known(tmp_path, capsys):
+    origin = {"environment": "rblspi/InvertedPendulum-v0", "arguments": {}}
+    path = write(tmp_path / "log.parquet", origin, only_bad)
+    assert run("fit", path, "--quiet", "--skip-bad", "--basis", WORDS) == 2
+    assert "(9,000 bad rows left out (reward 9,000); the first: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["nothing.parquet", "nothing\0.parquet"])
+def test_data_that_are_not_there_are_named(name, capsys):
+    assert run("fit", name) == 2
+    assert f"there is no file or folder {name}" in capsys.readouterr().err

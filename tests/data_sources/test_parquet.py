@@ -151,6 +151,39 @@ def test_files_have_to_have_the_same_columns(tmp_path):
         list(ParquetData(tmp_path))
 
 
+def test_a_later_file_with_more_or_other_columns_is_named(tmp_path):
+    table = pq.read_table(write(tmp_path / "a.parquet", some_log(5)))
+    one_more = table.append_column("state_2", table["state_0"])
+    pq.write_table(one_more, tmp_path / "b.parquet")
+    with pytest.raises(DataError, match=r"b\.parquet has a column 'state_2', which .*a\.parquet"):
+        ParquetData(tmp_path)
+    as_text = table.set_column(3, "reward", pa.array(list("abcde")))
+    pq.write_table(as_text, tmp_path / "b.parquet")
+    message = r"b\.parquet, column reward: string, but in .*a\.parquet it is double"
+    with pytest.raises(DataError, match=message):
+        ParquetData(tmp_path)
+    whole = table.set_column(3, "reward", pa.array(range(5), pa.int8()))
+    pq.write_table(whole, tmp_path / "b.parquet")
+    assert joined(ParquetData(tmp_path)).rewards[5:].tolist() == [0, 1, 2, 3, 4]
+
+
+def test_columns_that_are_there_twice_are_named(tmp_path):
+    table = pq.read_table(write(tmp_path / "a.parquet", some_log(5)))
+    pq.write_table(table.append_column("reward", table["reward"]), tmp_path / "a.parquet")
+    with pytest.raises(DataError, match=r"a\.parquet has several columns called 'reward'"):
+        ParquetData(tmp_path)
+
+
+def test_links_that_lead_nowhere_are_named(tmp_path):
+    write(tmp_path / "a.parquet", some_log(5))
+    (tmp_path / "b.parquet").symlink_to(tmp_path / "a.parquet")
+    assert ParquetData(tmp_path).size == 10
+    (tmp_path / "c.parquet").symlink_to(tmp_path / "nothing")
+    (tmp_path / "d.parquet").symlink_to(tmp_path / "d.parquet")
+    with pytest.raises(DataError, match=r"links lead nowhere: .*c\.parquet, .*d\.parquet; repair"):
+        ParquetData(tmp_path)
+
+
 def test_what_is_no_parquet_is_refused(tmp_path):
     with pytest.raises(DataError, match="there is no file or folder"):
         ParquetData(tmp_path / "nothing.parquet")

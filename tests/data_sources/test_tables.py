@@ -155,7 +155,31 @@ def test_bad_rows_are_left_out_and_counted():
 
 def test_a_table_of_nothing_but_bad_rows_has_no_chunks():
     columns = as_columns(some_log(3), reward=[None, None, None])
-    assert list(TableData(pa.table(columns), skip_bad=True)) == []
+    data = TableData(pa.table(columns), skip_bad=True)
+    assert list(data) == []
+    for basis in (Polynomial(2), Polynomial(2, low=-1, high=1)):
+        with pytest.raises(ValueError, match=r"no chunks: .*3 bad rows left out \(reward 3\)"):
+            LSPI(basis, 3).fit(data)
+
+
+def test_columns_that_are_there_twice_are_named():
+    table = pa.table(as_columns(some_log(3)))
+    frame = pd.DataFrame(as_columns(some_log(3)))
+    for twice in (
+        table.append_column("reward", table["reward"]),
+        pd.concat([frame, frame[["reward"]]], axis=1),
+    ):
+        with pytest.raises(DataError, match="log has several columns called 'reward'"):
+            TableData(twice, name="log")
+    with pytest.raises(DataError, match="log has several columns called '1'"):
+        TableData(frame.assign(**{"1": 0}).assign(x=0).rename(columns={"x": 1}), name="log")
+
+
+def test_actions_beyond_64_bits_are_bad():
+    for actions in (np.array([0, 1, 2**63], np.uint64), [0.0, 1.0, 1e300]):
+        table = pa.table(as_columns(some_log(3), action=actions))
+        with pytest.raises(DataError, match=r"log, row 2, column action: .* is not an action"):
+            list(TableData(table, name="log"))
 
 
 def test_columns_are_read_from_text():

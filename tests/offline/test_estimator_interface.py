@@ -102,6 +102,39 @@ def test_fitted_estimators_survive_pickling(estimator):
 
 
 @ALL
+@pytest.mark.filterwarnings("ignore::rblspi.offline.ConvergenceWarning")
+def test_sums_that_overflow_are_named(estimator):
+    transitions = in_proportion()
+    policy = () if estimator in (LSPI, BLSPI) else (np.zeros(transitions.size, int),)
+    built = estimator(BASIS, 2, discount=DISCOUNT)
+    huge = transitions._replace(rewards=np.full(transitions.size, 1e308))
+    with pytest.raises(ValueError, match="the sums over the transitions overflow: rescale the re"):
+        built.fit(huge, *policy)
+    with pytest.raises(ValueError, match="the sums over the transitions overflow"):
+        estimator(lambda state: np.array([1e200, state]), 2).fit(transitions, *policy)
+    large = transitions._replace(rewards=np.full(transitions.size, 1e150))
+    assert np.isfinite(built.fit(large, *policy).weights_).all()
+
+
+@pytest.mark.parametrize("estimator", [LSTD, BLSTD])
+def test_transitions_that_would_overflow_are_not_added(estimator):
+    policy = np.zeros(in_proportion().size, int)
+    built = estimator(BASIS, 2, discount=DISCOUNT).fit(in_proportion(), policy)
+    before = built.statistics_
+    huge = in_proportion()._replace(rewards=np.full(in_proportion().size, 1e308))
+    with pytest.raises(ValueError, match="overflow"):
+        built.partial_fit(huge, policy)
+    assert built.statistics_ is before
+
+
+@ALL
+def test_more_weights_than_memory_can_hold_are_refused(estimator):
+    policy = () if estimator in (LSPI, BLSPI) else (np.zeros(in_proportion().size, int),)
+    with pytest.raises(ValueError, match=r"actions=1000000 with 5 features each need 5,000,000 we"):
+        estimator(BASIS, 10**6).fit(in_proportion(), *policy)
+
+
+@ALL
 def test_fitting_again_forgets_what_was(estimator):
     policy = () if estimator in (LSPI, BLSPI) else (np.zeros(in_proportion().size, int),)
     built = estimator(BASIS, 2, discount=DISCOUNT)

@@ -73,6 +73,22 @@ def test_first_states_are_those_of_the_data_unless_given():
     assert value_of(unbounded, first_observations=None).starts == guessed.starts
 
 
+def test_a_single_transition_or_first_state_will_do():
+    (log,) = random_episodes(1, 2000, seed=0)
+    one = value_of(log, first_observations=3)
+    assert one == value_of(log, first_observations=[3])
+    assert one.starts == 1
+    few = value_of(log.rows(0, 1)._replace(rewards=np.ones(1)), first_observations=None)
+    assert few.segments == few.starts == 1
+    assert np.isfinite(few).all()
+
+
+def test_values_that_overflow_are_refused():
+    (log,) = random_episodes(1, 200, seed=0)
+    with pytest.raises(ValueError, match="the sums over the transitions overflow"):
+        value_of(log._replace(rewards=log.rewards * 1e200))
+
+
 def test_faulty_arguments_are_refused():
     with pytest.raises(ValueError, match=r"confidence=1\.5 must lie between 0 and 1"):
         value_of(in_proportion(), confidence=1.5)

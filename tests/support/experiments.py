@@ -74,7 +74,7 @@ def assert_same(a, b):
 
 def records(seeds, code="0123456789abcdef") -> tuple[Record, ...]:
     """Records of runs with these seeds."""
-    return tuple(Record(s, s, code, 2.0, 1000, (), VERSIONS, "2026-01-01") for s in seeds)
+    return tuple(Record(s, code, 2.0, 1000, (), VERSIONS, "2026-01-01") for s in seeds)
 
 
 def invented(figure, runs=4) -> FigureResult:

@@ -13,7 +13,7 @@ import gymnasium as gym
 import typer
 
 from rblspi.cli import parsing
-from rblspi.cli.options import BasisOption, Cluster, Quiet, Settings
+from rblspi.cli.options import BasisOption, Cluster, EnvironmentSettings, Quiet, Settings
 from rblspi.core.progress import Tell, progress, say
 
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 #: states in which coverage is measured, and observations that a default basis is scaled to
 _STATES = 10_000
+#: weights above which the number of actions is not simply taken from the data: 3 GB for a matrix
+_MANY_WEIGHTS = 20_000
 
 
 def fit(
@@ -35,6 +37,7 @@ def fit(
     env: Annotated[
         str | None, typer.Option(metavar="ENV_ID", show_default="the one that the data name")
     ] = None,
+    env_set: EnvironmentSettings = None,
     basis: BasisOption = None,
     policy: Annotated[
         Path | None,
@@ -61,8 +64,12 @@ def fit(
     """Fit a policy (lspi, blspi) or the values of one (lstd, blstd) to logged transitions."""
     algorithm = _algorithm(algo, policy, save)
     with ExitStack() as stack:
-        job = _job(data, env, actions, columns, skip_bad, cluster, stack)
+        source = _open(data, columns, skip_bad)
+        named = _environment(data, source.metadata, env, parsing.assignments("--env-set", env_set))
+        job = _job(source, named, actions, cluster, stack)
         estimator = _estimator(algorithm, job, basis, parsing.assignments("--set", set_))
+        if actions is None and (algorithm.learns != "values" or policy is not None):
+            _require_plausible_actions(estimator, job)
         if save is not None:
             save.mkdir(parents=True, exist_ok=True)  # before the work, not after it
         start = time.perf_counter()
@@ -114,16 +121,12 @@ class Job(NamedTuple):
 
 
 def _job(
-    data: str,
-    env: str | None,
+    source: Any,
+    named: gym.Env[Any, Any] | None,
     actions: int | None,
-    columns: str | None,
-    skip_bad: bool,
     cluster: str | None,
     stack: ExitStack,
 ) -> Job:
-    source = _open(data, columns, skip_bad)
-    named = _environment(env, source.metadata)
     if named is not None:
         from rblspi.environments.lookup import discrete_actions
 
@@ -136,10 +139,11 @@ def _job(
     found: Any = source if cluster is None else _on_cluster(source, cluster, stack)
     if named is not None:
         return Job(found, named, named.observation_space, source.actions, source.size)
-    from rblspi.offline.accumulation import observed_space
+    from rblspi.offline.observed_space import observed_space
 
+    space = observed_space(found)
     source.actions = source.actions or 1 + max(int(chunk.actions.max()) for chunk in source)
-    return Job(found, None, observed_space(found), source.actions, source.size)
+    return Job(found, None, space, source.actions, source.size)
 
 
 def _open(data: str, columns: str | None, skip_bad: bool) -> Any:
@@ -153,17 +157,29 @@ def _open(data: str, columns: str | None, skip_bad: bool) -> Any:
     return ParquetData(data, names, skip_bad=skip_bad)
 
 
-def _environment(env: str | None, metadata: dict[str, Any]) -> gym.Env[Any, Any] | None:
+def _environment(
+    data: str, metadata: dict[str, Any], env: str | None, given: dict[str, Any]
+) -> gym.Env[Any, Any] | None:
     """The environment of the command line, or the one in the file if it is registered.
 
-    A name in a file cannot import a module.
+    What comes from the file cannot import a module or name another file; what the user gives can.
     """
+    from rblspi.environments.lookup import make_described
+
     if env is not None:
-        return parsing.environment(env, {})
+        return parsing.environment(env, given)
     name, arguments = metadata.get("environment"), metadata.get("arguments")
     if not isinstance(name, str) or name not in gym.registry or not isinstance(arguments, dict):
+        if given:
+            raise ValueError(f"--env-set needs an environment, but {data} names none: give --env")
         return None
-    return parsing.environment(name, arguments)
+    arguments = {argument: value for argument, value in arguments.items() if value is not None}
+    limit = arguments.pop("max_episode_steps", gym.registry[name].max_episode_steps)
+    described = {"id": name, "arguments": arguments, "limit": limit, "wrappers": []}
+    try:
+        return make_described(described, given)
+    except ValueError as error:
+        raise ValueError(f"{data}: {error}") from error
 
 
 def _on_cluster(source: Any, address: str, stack: ExitStack) -> Any:
@@ -182,6 +198,18 @@ def _estimator(algorithm: Algorithm, job: Job, basis: str | None, settings: dict
     chosen = default_basis_for(job) if basis is None else basis_from_text(basis)
     space = job.observation_space
     return algorithm.load()(chosen, job.actions, observation_space=space, **settings)
+
+
+def _require_plausible_actions(estimator: Any, job: Job) -> None:
+    """Raise an error if the actions in the data would need an implausible number of weights."""
+    features = estimator.basis.build(job.observation_space).size
+    weights = job.actions * features
+    if job.env is None and weights > _MANY_WEIGHTS:
+        raise ValueError(
+            f"the largest action in the data is {job.actions - 1:,}: {job.actions:,} actions with "
+            f"{features:,} features need {weights:,} weights; if the action column is right, give "
+            "--actions"
+        )
 
 
 def default_basis_for(job: Job) -> Basis:
@@ -223,6 +251,11 @@ class _Watched:
         self.data = job.data
         self._tell = tell
         self._passes, self._rows = 0, 0
+
+    @property
+    def bad(self) -> Any:
+        """The bad rows of the latest pass, if the data can have any."""
+        return getattr(self.data, "bad", None)
 
     def __iter__(self) -> Iterator[Transitions]:
         """Iterate over the chunks."""

@@ -6,12 +6,14 @@ Nothing typed is ever evaluated: a value is a literal or a text.
 from __future__ import annotations
 
 import ast
+import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import gymnasium as gym
 
+from rblspi.core.archive import short
 from rblspi.environments.lookup import make, make_described
 
 if TYPE_CHECKING:
@@ -25,11 +27,13 @@ _WORDS = {"true": True, "false": False, "none": None, "null": None}
 
 
 def value(text: str) -> Any:
-    """Read a literal of Python or JSON; anything else is a text."""
+    """Read a literal of Python or JSON that a file can hold; anything else is a text."""
     try:
-        return ast.literal_eval(text)
+        found = ast.literal_eval(text)
+        json.dumps(found)
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return _WORDS.get(text.lower(), text)
+    return found
 
 
 def assignments(option: str, texts: Iterable[str] | None) -> dict[str, Any]:
@@ -39,17 +43,29 @@ def assignments(option: str, texts: Iterable[str] | None) -> dict[str, Any]:
         name, equals, given = text.partition("=")
         if not equals or not name.strip():
             raise ValueError(f"{option} {text!r} is not of the form name=value: put = between them")
-        found[name.strip().replace("-", "_")] = value(given.strip())
+        read = value(given.strip())
+        if isinstance(read, int) and not -(2**63) <= read < 2**63:
+            raise ValueError(f"{option} {short(text)} is too large a number: 64 bits must do")
+        found[name.strip().replace("-", "_")] = read
     return found
 
 
 def environment(name: str, arguments: Mapping[str, Any]) -> gym.Env[Any, Any]:
-    """Make an environment by the name that the user typed."""
+    """Make an environment by the name that the user typed.
+
+    Whatever it raises because of arguments is a mistake of the user's, who typed them.
+    """
+    passed = {k: v for k, v in arguments.items() if v is not None}
     try:
-        return make(name, **{k: v for k, v in arguments.items() if v is not None})
-    except (TypeError, AssertionError, ImportError, gym.error.Error) as error:
+        return make(name, **passed)
+    except Exception as error:
+        expected = (TypeError, AssertionError, ImportError, gym.error.Error)
+        if not passed and not isinstance(error, expected):
+            raise
         # The rest of the message is what Gymnasium adds for people who program.
-        reason = str(error).split(" was raised from")[0].splitlines()[0]
+        reason = (str(error).split(" was raised from")[0].splitlines() or [""])[0]
+        if not isinstance(error, (ValueError, *expected)):
+            reason = f"{type(error).__name__}: {reason}"
         raise ValueError(f"{name.rpartition(':')[2]} cannot be made: {reason}") from error
 
 
@@ -93,7 +109,7 @@ def load(
         Arguments of the environment that the user typed; they override those in the file.
     """
     from rblspi.core.archive import kind_of
-    from rblspi.online import agent_file
+    from rblspi.online import Agent, agent_file
     from rblspi.policies import LinearPolicy, policy_file
 
     file, given = saved_file(path), given or {}
@@ -104,11 +120,4 @@ def load(
         return Saved(policy, policy.make_environment(**given) if env is None and given else env)
     if env is None and given:
         env = make_described(agent_file.read(file)[0].environment, given)
-    return Saved(load_agent(file, env), None)
-
-
-def load_agent(file: Path, env: gym.Env[Any, Any] | None) -> Agent:
-    """Read an agent of any registered algorithm."""
-    from rblspi.online import Agent
-
-    return Agent.load(file, env)
+    return Saved(Agent.load(file, env), None)

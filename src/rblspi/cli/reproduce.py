@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -192,44 +193,31 @@ def _progress(
     seconds: dict[str, float],
     jobs: int,
 ) -> Iterator[Callable[[Run, RunResult], None]]:
-    """Show how many runs of every figure are done, and how long the others will take."""
+    """Show how many runs of every figure are done, and how long the others will take.
+
+    A run is expected to take as long as others of its curve did.
+    """
     remaining = Counter(run.curve.digest for run in todo)
-    estimate = _TimeLeft(remaining, seconds, jobs)
+    times = {digest: [mean] for digest, mean in seconds.items()}
+    start, worked = time.monotonic(), 0.0
     with progress(len(todo)) as tell:
 
         def finished(run: Run, result: RunResult) -> None:
+            nonlocal worked
             remaining[run.curve.digest] -= 1
-            left = estimate.after(run.curve.digest, result.seconds)
+            times.setdefault(run.curve.digest, []).append(result.seconds)
+            worked += result.seconds
+            means = {digest: fmean(found) for digest, found in times.items()}
+            typical = fmean(means.values())
+            work = sum(n * means.get(digest, typical) for digest, n in remaining.items())
+            passed = time.monotonic() - start
+            at_a_time = max(worked / passed, 0.1) if passed > 5.0 else jobs
             done = [
                 f"{figure.id} {sum(runs - remaining[c.digest] for c in figure.curves)}"
                 f"/{runs * len(figure.curves)}"
                 for figure in figures
             ]
-            words = f"{', '.join(done)}; {duration(left)} left"
+            words = f"{', '.join(done)}; {duration(work / at_a_time)} left"
             tell(len(todo) - remaining.total(), words)
 
         yield finished
-
-
-class _TimeLeft:
-    """Estimates the time left from the time that runs of the same curve took."""
-
-    def __init__(self, remaining: Counter[str], seconds: dict[str, float], jobs: int) -> None:
-        self._remaining = remaining
-        self._seconds = {digest: (1, mean) for digest, mean in seconds.items()}
-        self._start = time.monotonic()
-        self._worked = 0.0
-        self._jobs = float(jobs)
-
-    def after(self, digest: str, seconds: float) -> float:
-        """The seconds left after another run of this curve."""
-        count, total = self._seconds.get(digest, (0, 0.0))
-        self._seconds[digest] = (count + 1, total + seconds)
-        self._worked += seconds
-        mean = {d: total / count for d, (count, total) in self._seconds.items()}
-        typical = sum(mean.values()) / len(mean)
-        work = sum(n * mean.get(d, typical) for d, n in self._remaining.items())
-        passed = time.monotonic() - self._start
-        if passed > 5.0:  # how many runs really go on at a time
-            self._jobs = max(self._worked / passed, 0.1)
-        return work / self._jobs

@@ -13,15 +13,7 @@ class ClusterError(RuntimeError):
 
 @contextmanager
 def dask_client(address: str) -> Iterator[Any]:
-    """A client of the Dask scheduler at this address.
-
-    Raises
-    ------
-    ImportError
-        If Dask is not installed.
-    ClusterError
-        If no scheduler answers.
-    """
+    """A client of the Dask scheduler at this address."""
     try:
         from distributed import Client
     except ImportError as error:

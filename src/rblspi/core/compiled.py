@@ -84,7 +84,7 @@ def _problem_with(directory: Path) -> str | None:
             file.write(b"x")
         if (free := shutil.disk_usage(directory).free) < CACHE_SIZE:
             return f"only {free / 1e6:.0f} MB are free"
-        for file_path in directory.iterdir():
+        for file_path in directory.rglob("*.nb?"):
             if file_path.stat().st_size == 0:
                 file_path.unlink()
     except OSError as error:

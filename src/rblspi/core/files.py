@@ -17,11 +17,6 @@ def replacing(path: str | PathLike[str]) -> Iterator[Path]:
     Whatever was written is on the disk before the old file is replaced; of a link, the file that
     it points to. If anything goes wrong, the temporary file is removed and the old one stays as
     it was.
-
-    Raises
-    ------
-    OSError
-        Naming the file; also if the name stands for something that is not a file.
     """
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():

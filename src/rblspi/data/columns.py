@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Self
 
 Names = str | Sequence[str]
 
-#: names that are tried if none is given
+#: the fields of a transition, and the names that are tried if none is given
 _USUAL = {
     "state": ("state", "observation", "obs"),
     "action": ("action",),
@@ -18,8 +18,6 @@ _USUAL = {
     "terminated": ("terminated", "terminal"),
     "truncated": ("truncated",),
 }
-#: fields that a table may lack
-OPTIONAL = ("truncated",)
 
 
 class DataError(ValueError):
@@ -69,33 +67,36 @@ class Columns:
         return cls(**found)
 
     def found_in(self, names: Iterable[str], source: str) -> dict[str, tuple[str, ...]]:
-        """Find the columns of every field of a transition among those of a table.
-
-        Raises
-        ------
-        DataError
-            If a column is missing; the message names the source and the column.
-        """
+        """Find the columns of every field of a transition among those of a table."""
         present = list(names)
-        found = {field.name: self._find(field.name, present, source) for field in fields(self)}
+        twice = [name for name in present if present.count(name) > 1]
+        if twice:
+            raise DataError(f"{source} has several columns called {twice[0]!r}: keep one of them")
+        found = {field: self._find(field, present, source) for field in _USUAL}
         return {field: columns for field, columns in found.items() if columns}
 
     def _find(self, field: str, present: list[str], source: str) -> tuple[str, ...]:
         wanted = getattr(self, field)
-        if wanted is not None and not isinstance(wanted, str):
-            for name in wanted:
-                _require(name in present, source, field, name, present)
-            return tuple(wanted)
-        candidates = _USUAL[field] if wanted is None else (wanted,)
-        for name in candidates:
-            if name in present:
-                return (name,)
-            numbered = _numbered(name, present)
-            if numbered and "state" in field:
-                return numbered
-        optional = field in OPTIONAL and wanted is None
-        _require(optional, source, field, candidates[0], present)
-        return ()
+        if wanted is None or isinstance(wanted, str):
+            candidates = _USUAL[field] if wanted is None else (wanted,)
+            for name in candidates:
+                if name in present:
+                    return (name,)
+                numbered = _numbered(name, present)
+                if numbered and "state" in field:
+                    return numbered
+            if wanted is None and field == "truncated":
+                return ()
+            missing = candidates[:1]
+        else:
+            missing = tuple(name for name in wanted if name not in present)
+            if not missing:
+                return tuple(wanted)
+        what = f"{field} flag" if field in ("terminated", "truncated") else field.replace("_", " ")
+        raise DataError(
+            f"{source} has no column {missing[0]!r} for the {what}, only {', '.join(present)}: say "
+            f"which one it is with {field}="
+        )
 
 
 def _numbered(name: str, present: list[str]) -> tuple[str, ...]:
@@ -104,12 +105,3 @@ def _numbered(name: str, present: list[str]) -> tuple[str, ...]:
     numbers = sorted(int(match[1]) for match in map(pattern.fullmatch, present) if match)
     complete = numbers == list(range(len(numbers)))
     return tuple(f"{name}_{number}" for number in numbers) if complete else ()
-
-
-def _require(holds: bool, source: str, field: str, name: str, present: list[str]) -> None:
-    if not holds:
-        what = f"{field} flag" if field in ("terminated", "truncated") else field.replace("_", " ")
-        raise DataError(
-            f"{source} has no column {name!r} for the {what}, only {', '.join(present)}: say which "
-            f"one it is with {field}="
-        )

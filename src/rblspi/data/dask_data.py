@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from rblspi.core.cluster import ClusterError
@@ -29,18 +30,14 @@ class PartitionedData(Protocol):
 class DaskData:
     """Data whose partitions are read by the workers of a Dask cluster.
 
-    Estimators accept it in place of the data themselves and compute the same numbers.
+    Estimators accept it in place of the data themselves and compute the same numbers. The bad
+    rows that were skipped during the latest pass are counted in `bad`.
 
     Parameters
     ----------
     data : PartitionedData or sequence of iterables of Transitions
         The workers must be able to open the files under the same names.
     client : dask.distributed.Client
-
-    Attributes
-    ----------
-    bad : BadRows
-        The bad rows that were skipped during the latest pass.
     """
 
     def __init__(
@@ -58,16 +55,13 @@ class DaskData:
     def map_partitions(self, work: Work[Result]) -> Iterator[Result]:
         """Apply a function to every partition on the cluster; yields the results in order.
 
-        Raises
-        ------
-        ClusterError
-            If the scheduler is lost, or a partition keeps killing its worker.
+        A `ClusterError` says that the scheduler is lost, or that a partition keeps killing workers.
         """
         self.bad = BadRows()
         with _lost_cluster(len(self.data), len(self.data)):
             # The work is the result of a task because, unlike data that are sent, a lost result
             # is computed again.
-            shared = self.client.submit(_same, work, pure=False)
+            shared = self.client.submit(partial, work, pure=False)
             futures = self.client.map(_run, self.data, work=shared, pure=False)
         while futures:
             with _lost_cluster(len(futures), len(self.data)):
@@ -93,10 +87,6 @@ def _lost_cluster(missing: int, partitions: int) -> Iterator[None]:
             f"the sums of {missing} of {partitions} partitions were lost on the Dask cluster "
             f"({reason}); fitting again starts over"
         ) from error
-
-
-def _same(work: Work[Result]) -> Work[Result]:
-    return work
 
 
 def _run(partition: Iterable[Transitions], work: Work[Result]) -> tuple[Result, BadRows]:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rblspi.core.check import LARGEST_COUNT
 from rblspi.core.types import Array, Integers, Mask
 from rblspi.data.columns import DataError
 from rblspi.data.transitions import Transitions
@@ -20,20 +21,11 @@ from rblspi.data.transitions import Transitions
 
 @dataclass
 class BadRows:
-    """Bad rows that were skipped during the latest pass.
-
-    Attributes
-    ----------
-    count : int
-    by_column : Counter
-        A bad row counts for the first column in which it is bad.
-    first : str
-        Where the first bad row is, and what is wrong with it.
-    """
+    """Bad rows that were skipped during the latest pass."""
 
     count: int = 0
-    by_column: Counter[str] = field(default_factory=Counter)
-    first: str = ""
+    by_column: Counter[str] = field(default_factory=Counter)  # by the first column that is bad
+    first: str = ""  # where the first bad row is, and what is wrong with it
 
     def add(self, others: BadRows) -> None:
         """Add the bad rows of the next partition."""
@@ -57,48 +49,29 @@ class TableChunk(NamedTuple):
     first_row: int  # the number of the first row in the table
 
 
+@dataclass
 class Decoder:
-    """Converts chunks of a table to transitions.
+    """Converts chunks of a table to transitions."""
 
-    Parameters
-    ----------
-    columns : dict
-        Maps the fields of a transition to the names of their columns.
-    actions : int, optional
-        The number of actions; by default every whole number from 0 on is an action.
-    dimensions : int, optional
-        The length of states that are lists; by default the most common one in the first chunk.
-    skip_bad : bool
-        Whether to skip and count bad rows instead of raising an error.
-    """
-
-    def __init__(
-        self,
-        columns: dict[str, tuple[str, ...]],
-        actions: int | None,
-        dimensions: int | None = None,
-        skip_bad: bool = False,
-    ) -> None:
-        self.columns = columns
-        self.actions = actions
-        self.dimensions = dimensions
-        self.skip_bad = skip_bad
-        self.bad = BadRows()
+    columns: dict[str, tuple[str, ...]]  # the names of the columns of every field
+    actions: int | None  # their number; None: every whole number from 0 on is an action
+    dimensions: int | None  # of states that are lists; None: the most common in the first chunk
+    skip_bad: bool  # whether to skip and count bad rows instead of raising an error
+    bad: BadRows = field(default_factory=BadRows)
 
     def decode(self, chunk: TableChunk) -> Transitions | None:
         """The transitions in a chunk; None if all of its rows are bad."""
         rows = _Rows(chunk, self.bad if self.skip_bad else None)
-        inferred = "truncated" not in self.columns
         columns: list[NDArray[Any]] = [
             self._states(rows, "state"),
             self._actions(rows),
             rows.numbers(self.columns["reward"][0]),
             self._states(rows, "next_state"),
             rows.flags(self.columns["terminated"][0]),
-            np.zeros(len(rows.good), np.bool_)
-            if inferred
-            else rows.flags(self.columns["truncated"][0]),
         ]
+        inferred = "truncated" not in self.columns
+        no_flags = np.zeros(len(rows.good), np.bool_)
+        columns.append(no_flags if inferred else rows.flags(self.columns["truncated"][0]))
         skipped = len(rows.good) - int(rows.good.sum())
         if skipped:
             self.bad.count += skipped
@@ -115,9 +88,9 @@ class Decoder:
         if len(names) > 1:
             return np.stack([rows.numbers(name) for name in names], axis=1)
         column = rows.column(names[0])
-        if _is_list(column.type):
+        if is_list(column.type):
             return self._lists(rows, names[0])
-        if _is_integer(column.type) and not column.null_count:
+        if _is_whole(column):
             return np.asarray(column.to_numpy(zero_copy_only=False), np.int64)
         return rows.numbers(names[0])
 
@@ -127,8 +100,11 @@ class Decoder:
         import pyarrow.compute as pc
 
         column = rows.column(name)
-        if not _is_number(column.type.value_type):
-            raise rows.error(name, f"lists of {column.type.value_type} are not lists of numbers")
+        kind = column.type.value_type
+        if not is_number(kind):
+            raise DataError(
+                f"{rows.source}, column {name}: lists of {kind} are not lists of numbers"
+            )
         lengths = np.asarray(pc.fill_null(pc.list_value_length(column), -1))
         if self.dimensions is None:
             self.dimensions = int(np.bincount(lengths + 1).argmax() - 1)  # the most common
@@ -144,16 +120,14 @@ class Decoder:
     def _actions(self, rows: _Rows) -> Integers:
         name = self.columns["action"][0]
         column = rows.column(name)
-        whole = _is_integer(column.type) and not column.null_count
+        whole = _is_whole(column)
         values = column.to_numpy(zero_copy_only=False) if whole else rows.numbers(name)
-        known = values >= 0
-        what = "is not an action, which count from 0"
-        if self.actions is not None:
-            known &= values < self.actions
-            what = f"is not an action: they go from 0 to {self.actions - 1}"
+        known = (values >= 0) & (values < (self.actions or LARGEST_COUNT))
         if not whole:
             known &= values == np.floor(values)
-        rows.require(name, known, what)
+        last = self.actions and self.actions - 1
+        which = ", which count from 0" if last is None else f": they go from 0 to {last}"
+        rows.require(name, known, f"is not an action{which}")
         return np.where(known, values, 0).astype(np.int64)
 
 
@@ -164,19 +138,19 @@ class _Rows:
     """
 
     def __init__(self, chunk: TableChunk, bad: BadRows | None) -> None:
-        self.chunk = chunk
+        self.table, self.source, self.first_row = chunk
         self.bad = bad
-        self.good: Mask = np.ones(chunk.rows.num_rows, np.bool_)
+        self.good: Mask = np.ones(self.table.num_rows, np.bool_)
 
     def column(self, name: str) -> Any:
         """A column as an Arrow array."""
-        return self.chunk.rows.column(name)
+        return self.table.column(name)
 
     def numbers(self, name: str) -> Array:
         """A column of finite numbers."""
         column = self.column(name)
-        if not _is_number(column.type):
-            raise self.error(name, f"{column.type} is not a type of numbers")
+        if not is_number(column.type):
+            raise DataError(f"{self.source}, column {name}: {column.type} is not a type of numbers")
         values = np.asarray(column.to_numpy(zero_copy_only=False), np.float64)
         self.require(name, np.isfinite(values), "must be a finite number")
         return values
@@ -201,34 +175,31 @@ class _Rows:
             return
         row = int(bad.argmax())
         value = self.column(name)[row].as_py()
-        source, first_row = self.chunk.source, self.chunk.first_row
-        sentence = f"{source}, row {first_row + row}, column {name}: {value!r} {what}"
+        sentence = f"{self.source}, row {self.first_row + row}, column {name}: {value!r} {what}"
         if self.bad is None:
             raise DataError(f"{sentence}; --skip-bad (skip_bad=True) leaves such rows out")
         self.bad.first = self.bad.first or sentence
         self.bad.by_column[name] += int(bad.sum())
         self.good[bad] = False
 
-    def error(self, name: str, what: str) -> DataError:
-        """An error that concerns a whole column."""
-        return DataError(f"{self.chunk.source}, column {name}: {what}")
+
+def is_list(kind: Any) -> bool:
+    """Whether the values of this Arrow type are lists."""
+    from pyarrow import types
+
+    tests = (types.is_list, types.is_large_list, types.is_fixed_size_list)
+    return any(test(kind) for test in tests)
 
 
-def _is_list(kind: Any) -> bool:
-    import pyarrow as pa
+def is_number(kind: Any) -> bool:
+    """Whether the values of this Arrow type are numbers; a column without values may be."""
+    from pyarrow import types
 
-    return bool(
-        pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
-    )
-
-
-def _is_integer(kind: Any) -> bool:
-    import pyarrow as pa
-
-    return bool(pa.types.is_integer(kind))
+    return any(test(kind) for test in (types.is_integer, types.is_floating, types.is_null))
 
 
-def _is_number(kind: Any) -> bool:
-    import pyarrow as pa
+def _is_whole(column: Any) -> bool:
+    """Whether an Arrow array holds whole numbers without gaps."""
+    from pyarrow import types
 
-    return bool(_is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_null(kind))
+    return bool(types.is_integer(column.type) and not column.null_count)

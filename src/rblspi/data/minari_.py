@@ -5,39 +5,31 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
+from gymnasium.spaces import Box, Discrete, MultiDiscrete
 
 from rblspi.data.columns import DataError
 from rblspi.data.transitions import Transitions
 
 
 class MinariData:
-    """The transitions of a Minari data set. Each chunk is an episode.
+    """The transitions of a Minari data set with discrete actions. Each chunk is an episode.
 
     Parameters
     ----------
     dataset : minari.MinariDataset or str
         A data set, or the name of one that is stored locally.
-
-    Raises
-    ------
-    DataError
-        If the actions are not discrete, or the observations are not arrays of numbers.
     """
 
     def __init__(self, dataset: Any) -> None:
         self.dataset = _load(dataset) if isinstance(dataset, str) else dataset
         self.name = str(self.dataset.spec.dataset_id)
         space = self.dataset.spec.action_space
-        if not isinstance(space, gym.spaces.Discrete):
+        if not isinstance(space, Discrete):
             raise DataError(f"{self.name} has the actions {space}, which are not discrete")
         self.actions = int(space.n)
         self.observation_space = self.dataset.spec.observation_space
-        if not isinstance(
-            self.observation_space,
-            gym.spaces.Box | gym.spaces.Discrete | gym.spaces.MultiDiscrete,
-        ):
+        if not isinstance(self.observation_space, Box | Discrete | MultiDiscrete):
             raise DataError(
                 f"{self.name} has the observations {self.observation_space}, which are not arrays "
                 "of numbers"

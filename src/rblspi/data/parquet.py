@@ -10,8 +10,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from rblspi.data.columns import OPTIONAL, Columns, DataError
-from rblspi.data.decoding import BadRows, TableChunk
+from rblspi.data.columns import Columns, DataError
+from rblspi.data.decoding import BadRows, TableChunk, is_list, is_number
 from rblspi.data.tables import ROWS, TabularData
 from rblspi.data.transitions import Transitions
 
@@ -39,7 +39,7 @@ class ParquetData(TabularData):
         A file, a folder (all files below it that end in .parquet, sorted by name), or several of
         them.
     columns, actions, skip_bad
-        As for `TabularData`.
+        As for `TableData`.
     """
 
     def __init__(
@@ -49,21 +49,16 @@ class ParquetData(TabularData):
         actions: int | None = None,
         skip_bad: bool = False,
     ) -> None:
-        super().__init__(columns, actions, skip_bad)
         self.row_groups: list[RowGroup] = []
-        names: list[list[str]] = []  # the columns of every file
+        schemas: dict[Path, Any] = {}
         for file in _files(path):
             opened = _open(file)
             self.row_groups += _row_groups(file, opened.metadata)
-            names += [opened.schema_arrow.names] * (opened.metadata.num_rows > 0)
-        if not self.size:
+            if opened.metadata.num_rows:
+                schemas[file] = opened.schema_arrow
+        if not schemas:
             raise DataError(f"there are no rows in {path}")
-        not_needed = [name for name in OPTIONAL if getattr(self.columns, name) is None]
-        self._columns = [
-            name
-            for name in names[0]
-            if name not in not_needed or all(name in others for others in names)
-        ]
+        super().__init__(_shared_columns(columns or Columns(), schemas), actions, skip_bad)
 
     @property
     def size(self) -> int:
@@ -84,7 +79,10 @@ class ParquetData(TabularData):
         """One partition for every row group; it holds the name of the file, not the rows."""
         if self._dimensions is None:
             next(iter(self), None)  # finds the length of states that are lists
-        return [self._partition(row_group) for row_group in self.row_groups]
+        partitions = [copy(self) for _ in self.row_groups]
+        for partition, row_group in zip(partitions, self.row_groups, strict=True):
+            partition.row_groups, partition.bad = [row_group], BadRows()
+        return partitions
 
     def map_partitions(self, work: Callable[[Iterable[Transitions]], Result]) -> Iterator[Result]:
         """Apply a function to every partition; yields the results in order."""
@@ -94,21 +92,9 @@ class ParquetData(TabularData):
             yield work(partition)
             self.bad.add(partition.bad)
 
-    def _partition(self, row_group: RowGroup) -> ParquetData:
-        partition = copy(self)
-        partition.bad = BadRows()
-        partition.row_groups = [row_group]
-        return partition
-
-    def _names(self) -> tuple[list[str], str]:
-        return self._columns, str(self.row_groups[0].path)
-
     def _chunks(self, wanted: list[str]) -> Iterator[TableChunk]:
         for path, row_groups in groupby(self.row_groups, key=lambda row_group: row_group.path):
             file = _open(path)
-            absent = [name for name in wanted if name not in file.schema_arrow.names]
-            if absent:
-                raise DataError(f"{path} has no column {absent[0]!r}, which other files have")
             for _, number, first_row, _ in row_groups:
                 for rows in file.iter_batches(ROWS, row_groups=[number], columns=wanted):
                     yield TableChunk(rows, str(path), first_row)
@@ -120,7 +106,11 @@ def _files(path: str | PathLike[str] | Sequence[str | PathLike[str]]) -> list[Pa
     files: list[Path] = []
     for each in map(Path, given):
         if each.is_dir():
-            files += sorted(file for file in each.rglob("*.parquet") if file.is_file())
+            below = sorted(each.rglob("*.parquet"))
+            dangling = [str(file) for file in below if not file.exists()]
+            if dangling:
+                raise DataError(f"links lead nowhere: {', '.join(dangling)}; repair or remove them")
+            files += [file for file in below if file.is_file()]
         elif each.is_file():
             files.append(each)
         else:
@@ -128,6 +118,36 @@ def _files(path: str | PathLike[str] | Sequence[str | PathLike[str]]) -> list[Pa
     if not files:
         raise DataError(f"there is no .parquet file in {', '.join(map(str, given))}")
     return files
+
+
+def _shared_columns(columns: Columns, schemas: dict[Path, Any]) -> dict[str, tuple[str, ...]]:
+    """Find the columns of transitions, which all files must have with the same kinds of values.
+
+    Only the column of truncated episodes is left out if some of the files lack it.
+    """
+    found = {path: columns.found_in(schema.names, str(path)) for path, schema in schemas.items()}
+    first = next(iter(schemas))
+    in_all = set.intersection(*(set(fields) for fields in found.values()))
+    shared = {field: names for field, names in found[first].items() if field in in_all}
+    for path, schema in schemas.items():
+        for field, names in shared.items():
+            for name in names:
+                if name not in schema.names:
+                    raise DataError(f"{path} has no column {name!r}, which other files have")
+                here, there = schema.field(name).type, schemas[first].field(name).type
+                if _kind(here) != _kind(there):
+                    raise DataError(f"{path}, column {name}: {here}, but in {first} it is {there}")
+            if len(found[path][field]) > len(names):
+                extra = next(name for name in found[path][field] if name not in names)
+                raise DataError(f"{path} has a column {extra!r}, which {first} does not have")
+    return shared
+
+
+def _kind(kind: Any) -> str:
+    """Whether values of an Arrow type are lists, numbers (flags may be), or anything else."""
+    if is_list(kind):
+        return "lists"
+    return "numbers" if is_number(kind) or str(kind) == "bool" else str(kind)
 
 
 def _row_groups(path: Path, metadata: Any) -> Iterator[RowGroup]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 from rblspi.data.columns import Columns, DataError
@@ -16,40 +17,25 @@ ROWS = 2**17
 class TabularData:
     """Transitions in the rows of tables, which can be iterated over any number of times.
 
-    Subclasses define where the chunks of the table come from.
+    Subclasses find the columns, and define where the chunks of the table come from.
 
     Parameters
     ----------
-    columns : Columns, optional
-        Which columns hold which field; by default they are found by their usual names.
+    columns : dict
+        Maps the fields of a transition to the names of their columns.
     actions : int, optional
         The number of actions; if it is given, a larger action is an error.
     skip_bad : bool
-        Whether to skip bad rows and count them in `bad`. By default a bad row is an error.
-
-    Attributes
-    ----------
-    bad : BadRows
-        The bad rows of the latest pass.
+        Whether to skip bad rows and count those of the latest pass in `bad`. By default a bad row
+        is an error.
     """
 
     def __init__(
-        self, columns: Columns | None = None, actions: int | None = None, skip_bad: bool = False
+        self, columns: dict[str, tuple[str, ...]], actions: int | None, skip_bad: bool
     ) -> None:
-        self.columns = columns or Columns()
-        self.actions = actions
-        self.skip_bad = skip_bad
+        self.columns, self.actions, self.skip_bad = columns, actions, skip_bad
         self.bad = BadRows()
         self._dimensions: int | None = None  # the length of states that are lists, once known
-
-    @property
-    def size(self) -> int:
-        """The number of rows, including bad ones."""
-        raise NotImplementedError
-
-    def _names(self) -> tuple[list[str], str]:
-        """The names of all columns, and the name of the table in error messages."""
-        raise NotImplementedError
 
     def _chunks(self, wanted: list[str]) -> Iterator[TableChunk]:
         """All rows, reduced to these columns."""
@@ -57,11 +43,9 @@ class TabularData:
 
     def __iter__(self) -> Iterator[Transitions]:
         """Iterate over all transitions, in chunks."""
-        names, source = self._names()
-        found = self.columns.found_in(names, source)
-        decoder = Decoder(found, self.actions, self._dimensions, self.skip_bad)
+        decoder = Decoder(self.columns, self.actions, self._dimensions, self.skip_bad)
         self.bad = decoder.bad
-        wanted = list(dict.fromkeys(name for columns in found.values() for name in columns))
+        wanted = list(dict.fromkeys(chain(*self.columns.values())))
         for chunk in self._chunks(wanted):
             transitions = decoder.decode(chunk)
             self._dimensions = decoder.dimensions
@@ -75,7 +59,9 @@ class TableData(TabularData):
     Parameters
     ----------
     table : pandas.DataFrame or pyarrow.Table
-    columns, actions, skip_bad
+    columns : Columns, optional
+        Which columns hold which field; by default they are found by their usual names.
+    actions, skip_bad
         As for `TabularData`.
     name : str
         The name of the table in error messages.
@@ -89,17 +75,15 @@ class TableData(TabularData):
         skip_bad: bool = False,
         name: str = "table",
     ) -> None:
-        super().__init__(columns, actions, skip_bad)
         self.name = name
         self._table = _as_arrow(table, name)
+        found = (columns or Columns()).found_in(self._table.column_names, name)
+        super().__init__(found, actions, skip_bad)
 
     @property
     def size(self) -> int:
         """The number of rows, including bad ones."""
         return int(self._table.num_rows)
-
-    def _names(self) -> tuple[list[str], str]:
-        return list(self._table.column_names), self.name
 
     def _chunks(self, wanted: list[str]) -> Iterator[TableChunk]:
         first_row = 0
@@ -117,15 +101,10 @@ def _as_arrow(table: Any, name: str) -> Any:
         raise TypeError(
             f"{name} of type {type(table).__name__} is neither a pandas nor an Arrow table"
         )
-    arrays = {str(column): _column(table[column], f"{name}, column {column}") for column in table}
-    return pa.table(arrays)
-
-
-def _column(series: Any, where: str) -> Any:
-    """A pandas column as an Arrow array; NaN stays a value and does not become null."""
-    import pyarrow as pa
-
-    try:
-        return pa.array(series, from_pandas=False)
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        raise DataError(f"{where}: {error}") from error
+    arrays = []
+    for label, series in table.items():
+        try:
+            arrays.append(pa.array(series, from_pandas=False))  # NaN does not become null
+        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+            raise DataError(f"{name}, column {label}: {error}") from error
+    return pa.table(arrays, names=[str(label) for label in table.columns])

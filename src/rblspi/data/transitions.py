@@ -17,29 +17,16 @@ _KINDS = ("biuf", "iu", "biuf", "biuf", "b", "b")
 class Transitions(NamedTuple):
     """Transitions (s, a, r, s') in rows, in the order in which they happened.
 
-    The constructor takes the columns as they are; `from_arrays` converts and checks them.
-
-    Attributes
-    ----------
-    observations : ndarray, shape (N, ...)
-        s: a number, a vector or an array of any shape in each row.
-    actions : ndarray of int64, shape (N,)
-        a, counted from 0.
-    rewards : ndarray, shape (N,)
-    next_observations : ndarray, shape (N, ...)
-        s', also where a time limit cut the episode short.
-    terminated : ndarray of bool, shape (N,)
-        Whether s' is terminal. Its features are then 0, whatever the next observation is.
-    truncated : ndarray of bool, shape (N,)
-        Whether the episode was cut short after this transition, for example by a time limit.
+    The constructor takes the columns as they are; `from_arrays` converts and checks them. Where
+    s' is terminal, its features are 0, whatever the next observation is.
     """
 
-    observations: NDArray[Any]
-    actions: Integers
-    rewards: Array
-    next_observations: NDArray[Any]
-    terminated: Mask
-    truncated: Mask
+    observations: NDArray[Any]  # s: a number, a vector or an array in each row, (N, ...)
+    actions: Integers  # a, counted from 0, (N,)
+    rewards: Array  # (N,)
+    next_observations: NDArray[Any]  # s', also where a time limit cut the episode short, (N, ...)
+    terminated: Mask  # whether s' is terminal, (N,)
+    truncated: Mask  # whether the episode was cut short after this, e.g. by a time limit, (N,)
 
     @classmethod
     def from_arrays(
@@ -54,12 +41,8 @@ class Transitions(NamedTuple):
         """Convert columns to transitions and check every value.
 
         If ``truncated`` is not given, it is inferred: an episode was cut short wherever the next
-        row does not continue it, that is, where its observation is not this row's next one.
-
-        Raises
-        ------
-        ValueError, TypeError
-            The message names the column, the row and the value.
+        row does not continue it, that is, where its observation is not this row's next one. Errors
+        name the column, the row and the value.
         """
         taken = _actions("actions", actions)
         checked = cls(
@@ -111,11 +94,8 @@ class Transitions(NamedTuple):
     def starts(self, before: Transitions | None = None) -> Mask:
         """In which rows an episode starts.
 
-        Parameters
-        ----------
-        before : Transitions, optional
-            The preceding chunk, whose last episode may continue in this one. Without it the
-            first row counts as a start.
+        The last episode of the preceding chunk, ``before``, may continue in this one. Without it
+        the first row counts as a start.
         """
         first = np.ones(self.size, np.bool_)
         first[1:] = (self.terminated | self.truncated)[:-1]

@@ -10,31 +10,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rblspi.core.compiled import is_compiled
-from rblspi.core.types import Array
+from rblspi.core.types import Array, Vector
 from rblspi.environments.rendering import Canvas, Window
 
 
 class Dynamics(NamedTuple):
     """An environment as compiled functions over a vector of floats.
 
-    The observation is the first entries of the state: all of them, unless the observation
-    space is smaller. Functions see the parameters as one array, so a new constant needs no
-    new compilation.
-
-    Attributes
-    ----------
-    reset : callable
-        ``reset(parameters, state, rng)`` writes a first state into ``state``.
-    step : callable
-        ``step(parameters, state, action, rng)`` advances ``state`` in place and returns
-        ``(reward, terminated, truncated)``.
-    parameters : ndarray, shape (p,)
-    state_size : int
+    ``reset(parameters, state, rng)`` writes a first state into ``state``, and
+    ``step(parameters, state, action, rng)`` advances it in place and returns ``(reward,
+    terminated, truncated)``. The observation is the first entries of the state: all of them,
+    unless the observation space is smaller. Functions see the parameters as one array, so that
+    another constant needs no new compilation.
     """
 
     reset: Callable[..., None]
     step: Callable[..., tuple[float, bool, bool]]
-    parameters: Array
+    parameters: Vector  # (p,)
     state_size: int
 
 

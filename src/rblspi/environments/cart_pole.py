@@ -72,18 +72,12 @@ class CartPole(CompiledEnvironment):
 
     Parameters
     ----------
-    gravity, cart_mass, pole_mass : float
-    length : float
-        Half the length of the pole.
-    force : float
-        Newtons of a push.
-    time_step : float
-        Seconds between actions.
-    edge : float
-        The track reaches from -edge to edge.
-    fall_angle : float
-    start : float
-        Every variable starts uniformly between -start and start.
+    gravity, cart_mass, pole_mass, length : float
+        The length is half that of the pole.
+    force, time_step : float
+        Newtons of a push, and seconds between actions.
+    edge, fall_angle, start : float
+        The track reaches from -edge to edge; every variable starts between -start and start.
     step_reward, failure_reward : float
     """
 

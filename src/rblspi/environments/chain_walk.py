@@ -106,7 +106,7 @@ class ChainWalk(CompiledEnvironment):
         )
 
     def exact_action_values(self, policy: ArrayLike, discount: float) -> Array:
-        """Q of a deterministic policy, without approximation.
+        """Q of a deterministic policy, shape (states, actions), without approximation.
 
         Parameters
         ----------
@@ -114,10 +114,6 @@ class ChainWalk(CompiledEnvironment):
             The action taken in each state.
         discount : float
             At least 0 and below 1.
-
-        Returns
-        -------
-        ndarray, shape (states, actions)
         """
         actions, rewards = np.asarray(policy), self.rewards
         if actions.shape != rewards.shape or not np.isin(actions, (LEFT, RIGHT)).all():

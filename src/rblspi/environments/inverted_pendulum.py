@@ -81,17 +81,11 @@ class InvertedPendulum(CompiledEnvironment):
 
     Parameters
     ----------
-    gravity, pendulum_mass, cart_mass : float
-    length : float
-        Half the length of the pendulum.
-    force : float
-        Newtons of a push.
-    noise : float
-        Noise on the force is uniform between -noise and noise.
-    time_step : float
-        Seconds between actions.
-    fall_angle : float
-    start : float
+    gravity, pendulum_mass, cart_mass, length : float
+        The length is half that of the pendulum.
+    force, noise, time_step : float
+        Newtons of a push, its uniform noise, between -noise and noise, and seconds between actions.
+    fall_angle, start : float
         Angle and velocity start uniformly between -start and start.
     step_reward, fall_reward : float
     """

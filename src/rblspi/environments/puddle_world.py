@@ -89,17 +89,14 @@ class PuddleWorld(CompiledEnvironment):
 
     Parameters
     ----------
-    move : float
-    noise : float
-        Standard deviation of the noise on each coordinate.
+    move, noise : float
+        Length of a move, and standard deviation of the noise on each coordinate.
     goal : float
         The goal is x + y >= goal.
     puddles : sequence of (x1, y1, x2, y2)
         The segment in the middle of each puddle.
-    radius : float
-        Of every puddle.
-    penalty : float
-        For each unit of depth in a puddle.
+    radius, penalty : float
+        Of every puddle, and for each unit of depth in it.
     step_reward, goal_reward : float
     """
 

@@ -22,15 +22,13 @@ from rblspi.registry import algorithm
 #: Modules whose changes leave every number as it is: they describe, show or store something, or
 #: find a class by its name (the class itself counts). When in doubt, leave a module off this list:
 #: counting one too many only costs a repeated run.
-LEFT_OUT = frozenset(
-    f"rblspi.{name}"
-    for name in (
-        *("core.archive", "core.files", "core.progress", "environments.rendering"),
-        *("experiments.code_version", "experiments.definitions", "features.conversion"),
-        *("features.default", "online.agent_file", "online.callbacks", "policies.policy_file"),
-        "registry",
-    )
-)
+LEFT_OUT = {
+    *("rblspi.core.archive", "rblspi.core.files", "rblspi.core.progress"),
+    *("rblspi.environments.rendering", "rblspi.experiments.code_version"),
+    *("rblspi.experiments.definitions", "rblspi.features.conversion", "rblspi.features.default"),
+    *("rblspi.online.agent_file", "rblspi.online.callbacks", "rblspi.policies.policy_file"),
+    "rblspi.registry",
+}
 
 
 def code_version(curve: Curve) -> str:
@@ -94,21 +92,24 @@ class Module(NamedTuple):
 
     fingerprint: str
     imports: tuple[Import, ...]
-    is_package: bool
 
 
 @cache
 def _read(module: str, path: Path) -> Module:
     source = path.read_text(encoding="utf-8")
-    is_package = path.name == "__init__.py"
-    package = module if is_package else module.rpartition(".")[0]
+    package = module if _is_package(path) else module.rpartition(".")[0]
     # Behind TYPE_CHECKING, a package names what it imports on demand.
-    imports = _imports(ast.parse(source), package, type_checking=is_package)
-    return Module(fingerprint(source), tuple(imports), is_package)
+    imports = _imports(ast.parse(source), package, type_checking=_is_package(path))
+    return Module(fingerprint(source), tuple(imports))
+
+
+def _is_package(path: Path) -> bool:
+    return path.name == "__init__.py"
 
 
 def _imports(tree: ast.AST, package: str, type_checking: bool) -> Iterator[Import]:
     """All imports of a module, also those inside functions."""
+    skipped = () if type_checking else ("TYPE_CHECKING", "typing.TYPE_CHECKING")
     waiting = [tree]
     while waiting:
         node = waiting.pop()
@@ -117,14 +118,10 @@ def _imports(tree: ast.AST, package: str, type_checking: bool) -> Iterator[Impor
         elif isinstance(node, ast.ImportFrom):
             module = resolve_name("." * node.level + (node.module or ""), package)
             yield from (Import(module, a.name, a.asname or a.name) for a in node.names)
-        elif isinstance(node, ast.If) and not type_checking and _is_type_checking(node.test):
+        elif isinstance(node, ast.If) and ast.unparse(node.test) in skipped:
             waiting.extend(node.orelse)
         else:
             waiting.extend(ast.iter_child_nodes(node))
-
-
-def _is_type_checking(test: ast.expr) -> bool:
-    return "TYPE_CHECKING" in (getattr(test, "id", ""), getattr(test, "attr", ""))
 
 
 def _origin(imported: Import) -> str:
@@ -133,7 +130,7 @@ def _origin(imported: Import) -> str:
     if name and _path(f"{module}.{name}") is not None:
         return f"{module}.{name}"
     path = _path(module)
-    if name and path is not None and _read(module, path).is_package:
+    if name and path is not None and _is_package(path):
         for inner in _read(module, path).imports:
             if inner.known_as == name and inner.module != module:
                 return _origin(inner)
@@ -147,7 +144,7 @@ def _path(module: str) -> Path | None:
     try:
         spec = find_spec(top)
     except ValueError:  # __main__ and other modules that no file was imported for
-        return None
+        spec = None
     if spec is None:
         return None
     stems = [Path(folder, *inner) for folder in spec.submodule_search_locations or ()]
@@ -162,10 +159,14 @@ def _path(module: str) -> Path | None:
 
 def fingerprint(source: str) -> str:
     """Digest of what a module does: of its syntax tree, without docstrings."""
-    digest = hashlib.sha256()
-    for part in _parts(ast.parse(source)):
-        digest.update(part.encode() + b"\0")
-    return digest.hexdigest()
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, _DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
+            del node.body[0]
+    return hashlib.sha256("\0".join(_parts(tree)).encode()).hexdigest()
+
+
+_DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def _parts(node: Any) -> Iterator[str]:
@@ -173,25 +174,12 @@ def _parts(node: Any) -> Iterator[str]:
     if isinstance(node, ast.AST):
         yield type(node).__name__
         for name, value in ast.iter_fields(node):
-            if value is None or value == [] or name in ("kind", "type_comment", "ctx"):
-                continue
-            yield name
-            yield from _parts(_without_docstring(value) if name == "body" else value)
+            if value not in (None, []) and name not in ("kind", "type_comment", "ctx"):
+                yield name
+                yield from _parts(value)
     elif isinstance(node, list):
         yield str(len(node))
         for item in node:
             yield from _parts(item)
     else:
         yield repr(node)
-
-
-def _without_docstring(body: Any) -> Any:
-    if (
-        isinstance(body, list)
-        and body
-        and isinstance(body[0], ast.Expr)
-        and isinstance(body[0].value, ast.Constant)
-        and isinstance(body[0].value.value, str)
-    ):
-        return body[1:]
-    return body

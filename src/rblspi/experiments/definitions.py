@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Self
 
@@ -13,33 +13,15 @@ Measure = Literal["length", "return"]
 
 @dataclass(frozen=True)
 class Curve:
-    """An algorithm with its settings, to be run with many seeds.
+    """An algorithm with its settings, to be run with many seeds."""
 
-    Attributes
-    ----------
-    algorithm : str
-        Its name in `rblspi.registry`.
-    environment : str
-        A Gymnasium id.
-    basis : mapping
-        Name of the basis under ``"basis"`` and its arguments.
-    settings : mapping
-        Arguments of the algorithm, apart from the seed.
-    episodes : int
-        Episodes of each run; 0 for an algorithm that learns from logged samples.
-    samples : int
-        Samples logged for each run; 0 for an algorithm that learns online.
-    label : str
-        The text in the legend.
-    """
-
-    algorithm: str
-    environment: str
-    basis: Mapping[str, Any]
-    settings: Mapping[str, Any]
-    episodes: int = 0
-    samples: int = 0
-    label: str = ""
+    algorithm: str  # its name in `rblspi.registry`
+    environment: str  # a Gymnasium id
+    basis: Mapping[str, Any]  # its name under "basis", and its arguments
+    settings: Mapping[str, Any]  # arguments of the algorithm, apart from the seed
+    episodes: int = 0  # of each run; 0 for an algorithm that learns from logged samples
+    samples: int = 0  # logged for each run; 0 for an algorithm that learns online
+    label: str = ""  # in the legend
 
     @property
     def plain(self) -> dict[str, Any]:
@@ -84,46 +66,23 @@ class Group:
 
 @dataclass(frozen=True)
 class Figure:
-    """What a figure shows, and how.
+    """What a figure shows, and how."""
 
-    Attributes
-    ----------
-    id : str
-        The name on the command line and of the files.
-    title : str
-    groups : tuple of Group
-    measure : {"length", "return"}
-        What is plotted of each episode: its number of steps or its undiscounted return.
-    limits : pair of float, optional
-        Limits of the vertical axis.
-    ticks : tuple of float
-        If given, the vertical axis is logarithmic and has these ticks.
-    block : int
-        Number of consecutive episodes that are averaged into one point.
-    full_episodes : int
-        Episodes that a run needs before it can decide a claim.
-    kind : str
-        Which function draws it: ``"curves"`` is a figure of learning curves.
-    caption : str
-        The text below it on the page; figures of learning curves need none.
-    """
-
-    id: str
+    id: str  # the name on the command line and of the files
     title: str
     groups: tuple[Group, ...]
-    measure: Measure = "length"
-    limits: tuple[float, float] | None = None
-    ticks: tuple[float, ...] = ()
-    block: int = 100
-    full_episodes: int = 0
-    kind: str = "curves"
-    caption: str = ""
+    measure: Measure = "length"  # of each episode: its number of steps or undiscounted return
+    limits: tuple[float, float] | None = None  # of the vertical axis
+    ticks: tuple[float, ...] = ()  # if given, the vertical axis is logarithmic and has these ticks
+    block: int = 100  # consecutive episodes that are averaged into one point
+    full_episodes: int = 0  # episodes that a run needs before it can decide a claim
+    kind: str = "curves"  # which function draws it; "curves" is a figure of learning curves
+    caption: str = ""  # the text below it on the page; learning curves need none
 
     @property
-    def panels(self) -> Iterator[Panel]:
-        """Iterate over all panels, in order."""
-        for group in self.groups:
-            yield from group.panels
+    def panels(self) -> list[Panel]:
+        """All panels, in order."""
+        return [panel for group in self.groups for panel in group.panels]
 
     @property
     def curves(self) -> list[Curve]:
@@ -132,22 +91,13 @@ class Figure:
 
     def shortened(self, episodes: int, block: int) -> Self:
         """The same figure with fewer episodes per run and per point."""
-        if not episodes:
-            return self
-        groups = tuple(
-            replace(
-                group,
-                panels=tuple(
-                    replace(
-                        panel,
-                        curves=tuple(replace(curve, episodes=episodes) for curve in panel.curves),
-                    )
-                    for panel in group.panels
-                ),
-            )
-            for group in self.groups
-        )
-        return replace(self, groups=groups, block=block)
+
+        def short(panel: Panel) -> Panel:
+            curves = (replace(curve, episodes=episodes) for curve in panel.curves)
+            return replace(panel, curves=tuple(curves))
+
+        groups = (replace(g, panels=tuple(map(short, g.panels))) for g in self.groups)
+        return replace(self, groups=tuple(groups), block=block)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import gzip
 import io
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,21 +17,12 @@ from typing import Any
 import numpy as np
 
 from rblspi.core.files import replacing
-from rblspi.experiments.definitions import canonical, unique
+from rblspi.experiments.definitions import canonical
 from rblspi.experiments.results import CurveResult, FigureResult
 from rblspi.experiments.summary import block_means
 
-COLUMNS = (
-    "environment",
-    "algorithm",
-    "basis",
-    "settings",
-    "seed",
-    "episode",
-    "length",
-    "return",
-)
-Write = Callable[[dict[str, Sequence[Any]]], None]
+COLUMNS = ("environment", "algorithm", "basis", "settings", "seed", "episode", "length", "return")
+Write = Callable[[dict[str, list[Any]]], Any]
 
 
 class ExportError(ValueError):
@@ -64,33 +55,29 @@ def export(figures: Iterable[FigureResult], path: Path, *, blocks: bool = False)
         Write a row for the mean of each block of the figure instead of for each episode.
     """
     require_writable(path)
-    results = list(figures)
-    curves = unique(curve for result in results for curve in result.figure.curves)
+    curves: dict[str, tuple[CurveResult, int]] = {}
+    for figure in figures:
+        for digest, result in figure.curves.items():
+            curves.setdefault(digest, (result, figure.figure.block if blocks else 1))
     rows = 0
     with _writer(path) as write:
-        for curve in curves:
-            result = next(r for r in results if curve.digest in r.curves)
-            found = result[curve]
-            if curve.episodes and found.runs:
-                table = _table(found, result.figure.block if blocks else 1)
+        for result, block in curves.values():
+            if result.curve.episodes and result.runs:
+                table = _table(result, block)
                 rows += len(table["seed"])
                 write(table)
     return rows
 
 
-def _table(result: CurveResult, block: int) -> dict[str, Sequence[Any]]:
+def _table(result: CurveResult, block: int) -> dict[str, list[Any]]:
     curve = result.curve
     size = min(block, curve.episodes)
     values = {name: block_means(result.arrays[name], size) for name in ("length", "return")}
     runs, points = values["length"].shape
-    same = {
-        "environment": curve.environment,
-        "algorithm": curve.algorithm,
-        "basis": canonical(dict(curve.basis)),
-        "settings": canonical(dict(curve.settings)),
-    }
+    plain = (canonical(curve.plain[name]) for name in ("basis", "settings"))
+    texts = (curve.environment, curve.algorithm, *plain)
     return {
-        **{name: [value] * (runs * points) for name, value in same.items()},
+        **{name: [text] * (runs * points) for name, text in zip(COLUMNS, texts, strict=False)},
         "seed": np.repeat(result.seeds, points).tolist(),
         "episode": np.tile(size * np.arange(1, points + 1), runs).tolist(),
         **{name: array.ravel().tolist() for name, array in values.items()},
@@ -102,31 +89,23 @@ def _writer(path: Path) -> Iterator[Write]:
     name = path.name.lower()
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as temporary:
-        if name.endswith(".parquet"):
-            opened = _parquet(temporary)
-        else:
-            opened = _csv(temporary, compressed=name.endswith(".gz"))
+        opened = _parquet(temporary) if name.endswith(".parquet") else _csv(temporary, name)
         with opened as write:
             yield write
 
 
 @contextmanager
-def _csv(path: Path, compressed: bool) -> Iterator[Write]:
-    # Without name and time stamp, equal tables give equal files.
+def _csv(path: Path, name: str) -> Iterator[Write]:
     with path.open("wb") as raw:
-        packed = gzip.GzipFile("", "wb", fileobj=raw, mtime=0) if compressed else raw
+        # Without name and time stamp, equal tables give equal files.
+        packed = gzip.GzipFile("", "wb", fileobj=raw, mtime=0) if name.endswith(".gz") else raw
         with io.TextIOWrapper(packed, encoding="utf-8", newline="") as file:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(COLUMNS)
-
-            def write(table: dict[str, Sequence[Any]]) -> None:
-                columns = [_short(table[name]) for name in COLUMNS]
-                writer.writerows(zip(*columns, strict=True))
-
-            yield write
+            yield lambda table: writer.writerows(zip(*map(_short, table.values()), strict=True))
 
 
-def _short(column: Sequence[Any]) -> Sequence[Any]:
+def _short(column: list[Any]) -> list[Any]:
     """Numbers as text with eight significant digits, which is plenty for a mean."""
     return [f"{value:.8g}" if isinstance(value, float) else value for value in column]
 
@@ -136,18 +115,8 @@ def _parquet(path: Path) -> Iterator[Write]:
     import pyarrow
     from pyarrow import parquet
 
-    text = pyarrow.dictionary(pyarrow.int32(), pyarrow.string())
-    kinds = dict.fromkeys(COLUMNS[:4], text) | {
-        "seed": pyarrow.int64(),
-        "episode": pyarrow.int64(),
-        "length": pyarrow.float64(),
-        "return": pyarrow.float64(),
-    }
-    schema = pyarrow.schema(list(kinds.items()))
+    text, whole, real = pyarrow.string(), pyarrow.int64(), pyarrow.float64()
+    kinds = (*[pyarrow.dictionary(pyarrow.int32(), text)] * 4, whole, whole, real, real)
+    schema = pyarrow.schema(list(zip(COLUMNS, kinds, strict=True)))
     with parquet.ParquetWriter(path, schema, compression="zstd") as file:
-
-        def write(table: dict[str, Sequence[Any]]) -> None:
-            arrays = [pyarrow.array(table[name], kinds[name]) for name in COLUMNS]
-            file.write_table(pyarrow.Table.from_arrays(arrays, schema=schema))
-
-        yield write
+        yield lambda table: file.write_table(pyarrow.table(table, schema))

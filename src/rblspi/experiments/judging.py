@@ -17,7 +17,7 @@ import numpy as np
 
 from rblspi.core.intervals import Interval, difference_interval, mean_interval, share_interval
 from rblspi.core.types import Array, Mask
-from rblspi.experiments.definitions import Curve
+from rblspi.experiments.definitions import Curve, Measure
 from rblspi.experiments.results import CurveResult, FigureResult
 
 Verdict = Literal["holds", "does not hold", "undecided"]
@@ -36,6 +36,7 @@ class Finding(NamedTuple):
     above: bool
     runs: int
     counts: bool = True  # whether the verdict depends on it
+    clipped: bool = False  # whether the interval was cut where numbers become impossible
 
     @property
     def verdict(self) -> Verdict:
@@ -47,30 +48,39 @@ class Finding(NamedTuple):
             return "holds" if (low > self.line) == self.above else "does not hold"
         return "undecided"
 
+    def within(self, least: float, most: float) -> Finding:
+        """The same finding with its interval cut to the numbers that are possible."""
+        mean, low, high = self.measured
+        cut = Interval(mean, max(low, least), min(high, most))
+        return self._replace(measured=cut, clipped=low < least or high > most)
+
+    @property
+    def plain(self) -> dict[str, Any]:
+        """The finding as data for JSON."""
+        mean, *interval = (
+            float(f"{value:.6g}") if math.isfinite(value) else None for value in self.measured
+        )
+        return {
+            "what": self.what,
+            "mean": mean,
+            "interval": interval,
+            "should_be": "above" if self.above else "below",
+            "line": self.line,
+            "runs": self.runs,
+            "verdict": self.verdict,
+            "counts": self.counts,
+        }
+
 
 @dataclass(frozen=True)
 class Claim:
-    """A statement that experiments can support or refute.
-
-    Attributes
-    ----------
-    id : str
-    figure : str
-        Id of the figure that shows it.
-    says : str
-        The statement.
-    judged_by : str
-        The rule that turns numbers into a verdict, in words.
-    findings : callable
-        The rule as a function from `Evidence` to findings. It raises `Missing` if there are no
-        runs.
-    """
+    """A statement that experiments can support or refute."""
 
     id: str
-    figure: str
+    figure: str  # id of the figure that shows it
     says: str
-    judged_by: str
-    findings: Callable[[Evidence], Iterable[Finding]]
+    judged_by: str  # the rule that turns numbers into a verdict, in words
+    findings: Callable[[Evidence], Iterable[Finding]]  # the rule; raises `Missing` without runs
 
 
 class Judgement(NamedTuple):
@@ -91,24 +101,8 @@ class Judgement(NamedTuple):
             "judged_by": self.claim.judged_by,
             "verdict": self.verdict,
             "note": self.note,
-            "findings": [
-                {
-                    "what": finding.what,
-                    "mean": _rounded(finding.measured.mean),
-                    "interval": [_rounded(end) for end in finding.measured[1:]],
-                    "should_be": "above" if finding.above else "below",
-                    "line": finding.line,
-                    "runs": finding.runs,
-                    "verdict": finding.verdict,
-                    "counts": finding.counts,
-                }
-                for finding in self.findings
-            ],
+            "findings": [finding.plain for finding in self.findings],
         }
-
-
-def _rounded(value: float) -> float | None:
-    return float(f"{value:.6g}") if math.isfinite(value) else None
 
 
 class Evidence:
@@ -135,13 +129,9 @@ class Evidence:
             raise Missing(curve.name)
         return result
 
-    def lengths(self, curve: Curve) -> Array:
-        """Steps of every episode, shape (R, E)."""
-        return np.asarray(self.of(curve).arrays["length"], dtype=np.float64)
-
-    def returns(self, curve: Curve) -> Array:
-        """Returns of every episode, shape (R, E)."""
-        return np.asarray(self.of(curve).arrays["return"], dtype=np.float64)
+    def episodes(self, curve: Curve, measure: Measure = "length") -> Array:
+        """Lengths or returns of every episode, shape (R, E)."""
+        return np.asarray(self.of(curve).arrays[measure], dtype=np.float64)
 
     def common(self, curves: Sequence[Curve], number: Callable[[Curve], Array]) -> Array:
         """One number per seed, averaged over curves, for the seeds that all curves have."""
@@ -168,12 +158,10 @@ def judge(claim: Claim, evidence: Evidence, shortened: str = "") -> Judgement:
     except Missing as missing:
         return Judgement(claim, "undecided", (), f"no runs yet: {missing}")
     verdict = combine(finding.verdict for finding in findings if finding.counts)
-    note = ""
-    if shortened:
-        so_far = {"holds": "it holds", "does not hold": "it does not", "undecided": "it is open"}
-        note = f"{shortened}; so far {so_far[verdict]}"
-        verdict = "undecided"
-    return Judgement(claim, verdict, findings, note)
+    if not shortened:
+        return Judgement(claim, verdict, findings, "")
+    so_far = {"holds": "it holds", "does not hold": "it does not", "undecided": "it is open"}
+    return Judgement(claim, "undecided", findings, f"{shortened}; so far {so_far[verdict]}")
 
 
 def combine(verdicts: Iterable[Verdict]) -> Verdict:
@@ -194,7 +182,7 @@ def below(what: str, values: Array, line: float, counts: bool = True) -> Finding
 
 def above(what: str, values: Array, line: float, counts: bool = True) -> Finding:
     """The mean over runs is above a line."""
-    return Finding(what, mean_interval(values), line, True, len(values), counts)
+    return below(what, values, line, counts)._replace(above=True)
 
 
 def less(what: str, a: Array, b: Array) -> Finding:
@@ -204,7 +192,7 @@ def less(what: str, a: Array, b: Array) -> Finding:
 
 def more(what: str, a: Array, b: Array, margin: float = 0.0) -> Finding:
     """The mean of the first is larger than that of the second minus a margin."""
-    return Finding(what, difference_interval(a, b), 0.0 - margin, True, min(len(a), len(b)))
+    return less(what, a, b)._replace(line=0.0 - margin, above=True)
 
 
 def share(what: str, happened: Mask, line: float, above: bool) -> Finding:

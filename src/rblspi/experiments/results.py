@@ -19,26 +19,13 @@ from rblspi.experiments.summary import Summary, summarise
 
 @dataclass(frozen=True)
 class CurveResult:
-    """The runs of one curve.
-
-    Attributes
-    ----------
-    curve : Curve
-    records : tuple of Record
-        One for each run, in the order of seeds.
-    arrays : dict of ndarray
-        ``length`` and ``return`` of online runs, each of shape (R, E).
-    tables : tuple of ndarray
-        Action values of offline runs, each of shape (iterations, states, actions).
-    present_code : bool
-        Whether the installed version of the code made all the runs.
-    """
+    """The runs of one curve."""
 
     curve: Curve
-    records: tuple[Record, ...]
-    arrays: dict[str, NDArray[Any]]
-    tables: tuple[Array, ...]
-    present_code: bool
+    records: tuple[Record, ...]  # one for each run, in the order of seeds
+    arrays: dict[str, NDArray[Any]]  # length and return of online runs, each of shape (R, E)
+    tables: tuple[Array, ...]  # of offline runs: action values, (iterations, states, actions)
+    present_code: bool  # whether the installed version of the code made all the runs
 
     @property
     def runs(self) -> int:
@@ -109,24 +96,24 @@ def _curve(store: Store, curve: Curve, most: int | None, any_code: bool) -> Curv
     present = code_version(curve)
     codes = sorted(store.codes(curve), key=lambda code: code == present)  # the present version last
     by_seed = {
-        record.seed: record
+        record.seed: (record, arrays)
         for code in (codes if any_code else codes[-1:])
-        for record in store.records(curve, code)
+        for record, arrays in store.runs(curve, code)
         if most is None or record.seed < most
     }
-    records = tuple(by_seed[seed] for seed in sorted(by_seed))
-    arrays: dict[str, NDArray[Any]] = {}
-    tables: tuple[Array, ...] = ()
-    if curve.episodes:
-        for name in ("length", "return"):
-            rows = [store.array(record, name) for record in records]
-            if any(row.shape != (curve.episodes,) for row in rows):
-                raise StoreError(
-                    f"{store.path}: a run of {curve.name} does not have {curve.episodes} episodes: "
-                    f"{ADVICE}"
-                )
-            arrays[name] = np.stack(rows) if rows else np.empty((0, curve.episodes))
-    else:
-        tables = tuple(store.array(record, "action_values") for record in records)
+    runs = [by_seed[seed] for seed in sorted(by_seed)]
+    records = tuple(record for record, _ in runs)
     present_code = all(record.code == present for record in records)
-    return CurveResult(curve, records, arrays, tables, present_code)
+    names = ("length", "return") if curve.episodes else ("action_values",)
+    for _, arrays in runs:
+        shapes = {array.shape for array in arrays.values()}
+        if arrays.keys() != set(names) or (curve.episodes and shapes != {(curve.episodes,)}):
+            raise StoreError(
+                f"{store.path}: a run of {curve.name} does not have what it should: {ADVICE}"
+            )
+    rows = {name: [arrays[name] for _, arrays in runs] for name in names}
+    if not curve.episodes:
+        return CurveResult(curve, records, {}, tuple(rows["action_values"]), present_code)
+    none = np.empty((0, curve.episodes))
+    stacked = {name: np.stack(found) if found else none for name, found in rows.items()}
+    return CurveResult(curve, records, stacked, (), present_code)

@@ -2,15 +2,18 @@
 
 A run is found by the digest of its settings, its seed and the version of the code that made it.
 Arrays are stored as compressed bytes with their type and shape, so reading a file runs no code.
+Every run has a checksum, so that a damaged file is refused and never gives other numbers.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import sqlite3
 import uuid
 import zlib
+from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
 from datetime import UTC, datetime
 from os import PathLike
@@ -24,7 +27,7 @@ from rblspi.experiments.definitions import Curve, Run, canonical
 from rblspi.experiments.tasks import RunResult
 
 _APPLICATION = 0x52424C53  # "RBLS"
-_FORMAT = 2
+_FORMAT = 3
 
 _SCHEMA = f"""
 BEGIN;
@@ -41,6 +44,7 @@ CREATE TABLE runs (
     warnings TEXT NOT NULL,
     versions TEXT NOT NULL,
     finished TEXT NOT NULL,
+    checksum TEXT NOT NULL,
     UNIQUE (curve, seed, code)
 );
 CREATE TABLE arrays (
@@ -53,6 +57,7 @@ CREATE TABLE arrays (
 );
 COMMIT;
 """
+_COLUMNS = "curve, seed, code, seconds, steps, warnings, versions, finished"
 
 #: what to do about a file that cannot be used
 ADVICE = "move the file away, or choose another --out, and run again"
@@ -65,7 +70,6 @@ class StoreError(ValueError):
 class Record(NamedTuple):
     """What is stored about one run apart from its arrays."""
 
-    id: int
     seed: int
     code: str
     seconds: float
@@ -91,13 +95,12 @@ class Store:
 
     def __init__(self, path: str | PathLike[str]) -> None:
         self.path = Path(path)
-        if not self.path.exists():
-            try:
+        try:
+            if not self.path.exists():
                 _create(self.path)
-            except (OSError, sqlite3.Error) as error:
-                raise StoreError(
-                    f"{self.path} cannot be made ({error}): choose another --out"
-                ) from error
+        except (OSError, sqlite3.Error) as error:
+            message = f"{self.path} cannot be made ({error}): choose another --out"
+            raise StoreError(message) from error
         _inspect(self.path)
         self._connection = _connect(self.path)
         self._connection.execute("PRAGMA synchronous = FULL")
@@ -115,90 +118,73 @@ class Store:
 
     def add(self, run: Run, result: RunResult) -> None:
         """Commit a finished run; a run that is stored already stays as it is."""
+        curve = run.curve
+        row = (
+            *(curve.digest, run.seed, result.code, float(result.seconds), result.steps),
+            *(json.dumps(result.warnings), self._versions),
+            datetime.now(UTC).isoformat(timespec="seconds"),
+        )
+        arrays = [(name, *_encode(array)) for name, array in sorted(result.arrays.items())]
+        execute = self._connection.execute
         try:
-            self._add(run, result)
+            with self._connection:  # commits, or rolls back after an error
+                execute("BEGIN IMMEDIATE")
+                settings = (curve.digest, canonical(curve.plain))
+                execute("INSERT OR IGNORE INTO curves VALUES (?, ?)", settings)
+                added = execute(
+                    f"INSERT OR IGNORE INTO runs ({_COLUMNS}, checksum)"
+                    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                    (*row, _checksum(row, arrays)),
+                )
+                for array in arrays if added.rowcount else ():
+                    execute("INSERT INTO arrays VALUES (?, ?, ?, ?, ?)", (added.lastrowid, *array))
         except sqlite3.Error as error:
             raise StoreError(f"{self.path} cannot be written: {error}") from error
 
-    def _add(self, run: Run, result: RunResult) -> None:
-        execute = self._connection.execute
-        execute("BEGIN IMMEDIATE")
-        try:
-            curve = run.curve
-            execute(
-                "INSERT OR IGNORE INTO curves VALUES (?, ?)", (curve.digest, canonical(curve.plain))
-            )
-            row = (
-                curve.digest,
-                run.seed,
-                result.code,
-                result.seconds,
-                result.steps,
-                json.dumps(result.warnings),
-                self._versions,
-                datetime.now(UTC).isoformat(timespec="seconds"),
-            )
-            added = execute(
-                "INSERT OR IGNORE INTO runs (curve, seed, code, seconds, steps, warnings, versions,"
-                " finished) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                row,
-            )
-            if added.rowcount:
-                for name, array in result.arrays.items():
-                    execute(
-                        "INSERT INTO arrays VALUES (?, ?, ?, ?, ?)",
-                        (added.lastrowid, name, *_encode(array)),
-                    )
-            execute("COMMIT")
-        except BaseException:
-            if self._connection.in_transaction:  # Ctrl-C can arrive after the commit
-                execute("ROLLBACK")
-            raise
-
     def seeds(self, curve: Curve, code: str) -> set[int]:
         """Seeds with which this version of the code has run a curve."""
-        rows = self._connection.execute(
-            "SELECT seed FROM runs WHERE curve = ? AND code = ?", (curve.digest, code)
-        )
-        return {seed for (seed,) in rows}
+        wanted = "SELECT seed FROM runs WHERE curve = ? AND code = ?"
+        return {seed for (seed,) in self._query(wanted, curve.digest, code)}
 
     def codes(self, curve: Curve) -> dict[str, int]:
         """Number of runs of a curve by version of the code; the version that ran last is last."""
-        rows = self._connection.execute(
-            "SELECT code, COUNT(*) FROM runs WHERE curve = ? GROUP BY code ORDER BY MAX(id)",
-            (curve.digest,),
-        )
-        return dict(rows)
-
-    def records(self, curve: Curve, code: str) -> list[Record]:
-        """Runs of a curve by this version of the code, in the order of their seeds."""
-        rows = self._connection.execute(
-            "SELECT id, seed, code, seconds, steps, warnings, versions, finished FROM runs"
-            " WHERE curve = ? AND code = ? ORDER BY seed",
-            (curve.digest, code),
-        )
-        return [
-            Record(*row)._replace(warnings=tuple(json.loads(row[5])), versions=json.loads(row[6]))
-            for row in rows
-        ]
-
-    def array(self, record: Record, name: str) -> NDArray[Any]:
-        """One array of a run."""
-        row = self._connection.execute(
-            "SELECT type, shape, data FROM arrays WHERE run = ? AND name = ?", (record.id, name)
-        ).fetchone()
-        if row is None:
-            raise StoreError(f"{self.path}: run {record.id} has no array {name!r}: {ADVICE}")
-        try:
-            return _decode(*row)
-        except (ValueError, TypeError, zlib.error) as error:
-            raise StoreError(
-                f"{self.path}: the array {name!r} of run {record.id} is damaged ({error}): {ADVICE}"
-            ) from error
+        wanted = "SELECT code, COUNT(*) FROM runs WHERE curve = ? GROUP BY code ORDER BY MAX(id)"
+        return dict(self._query(wanted, curve.digest))
 
     def seconds(self) -> dict[str, float]:
         """Mean processor time of a run, by digest of the curve."""
-        return dict(self._connection.execute("SELECT curve, AVG(seconds) FROM runs GROUP BY curve"))
+        return dict(self._query("SELECT curve, AVG(seconds) FROM runs GROUP BY curve"))
+
+    def runs(self, curve: Curve, code: str) -> Iterator[tuple[Record, dict[str, NDArray[Any]]]]:
+        """Runs of a curve by this version of the code with their arrays, in the order of seeds.
+
+        Raises
+        ------
+        StoreError
+            If a run does not have the checksum that it was stored with.
+        """
+        wanted = f"SELECT id, checksum, {_COLUMNS} FROM runs WHERE curve = ? AND code = ?"
+        for number, checksum, *row in self._query(f"{wanted} ORDER BY seed", curve.digest, code):
+            wanted = "SELECT name, type, shape, data FROM arrays WHERE run = ? ORDER BY name"
+            arrays = self._query(wanted, number)
+            _, seed, code, seconds, steps, warnings, versions, finished = row
+            try:
+                if checksum != _checksum(row, arrays):
+                    raise ValueError("its checksum is wrong")
+                found = {name: _decode(*array) for name, *array in arrays}
+            except (ValueError, TypeError, zlib.error) as error:
+                raise StoreError(
+                    f"{self.path} is damaged: of {curve.name}, the run with seed {seed} cannot be "
+                    f"used ({error}). Restore a copy of the file, or {ADVICE}"
+                ) from error
+            notes = tuple(json.loads(warnings)), json.loads(versions)
+            yield Record(seed, code, seconds, steps, *notes, finished), found
+
+    def _query(self, sql: str, *values: Any) -> list[Any]:
+        try:
+            return self._connection.execute(sql, values).fetchall()
+        except sqlite3.Error as error:
+            raise StoreError(f"{self.path} cannot be read ({error}): {ADVICE}") from error
 
 
 def _connect(path: Path, mode: str = "mode=rw") -> sqlite3.Connection:
@@ -214,20 +200,14 @@ def _create(path: Path) -> None:
     try:
         with closing(sqlite3.connect(temporary, isolation_level=None)) as connection:
             connection.executescript(_SCHEMA)
-        _rename(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def _rename(temporary: Path, path: Path) -> None:
-    """Give a file its name, unless another process has just made the same file."""
-    try:
         os.link(temporary, path)
-    except FileExistsError:
+    except FileExistsError:  # another process has just made it
         pass
     except OSError:  # a file system without links
         if not path.exists():
             os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def _inspect(path: Path) -> None:
@@ -244,7 +224,7 @@ def _inspect(path: Path) -> None:
             size = _pragma(connection, "page_count") * _pragma(connection, "page_size")
             if path.stat().st_size < size:
                 raise StoreError(f"{path} is truncated: {ADVICE}")
-            verdict = _pragma(connection, "quick_check(1)")
+            verdict = _pragma(connection, "integrity_check(1)")
     except sqlite3.OperationalError as error:
         raise StoreError(f"{path} cannot be read: {error}") from error
     except sqlite3.DatabaseError as error:
@@ -266,6 +246,10 @@ def _require_ours(path: Path, connection: sqlite3.Connection) -> None:
 
 def _pragma(connection: sqlite3.Connection, name: str) -> Any:
     return connection.execute(f"PRAGMA {name}").fetchone()[0]
+
+
+def _checksum(row: Sequence[Any], arrays: Sequence[tuple[Any, ...]]) -> str:
+    return hashlib.sha256(repr(([*row], arrays)).encode()).hexdigest()
 
 
 def _encode(array: NDArray[Any]) -> tuple[str, str, bytes]:

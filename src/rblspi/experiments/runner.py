@@ -5,6 +5,7 @@ The seed belongs to the run, so neither the number of workers nor their order ch
 
 from __future__ import annotations
 
+import logging
 import multiprocessing
 import os
 import signal
@@ -13,16 +14,19 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import (
     FIRST_COMPLETED,
     BrokenExecutor,
+    CancelledError,
     Executor,
     Future,
     ProcessPoolExecutor,
     wait,
 )
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from multiprocessing.connection import wait as wait_for
 from typing import Any
 
+from rblspi.core.cluster import ClusterError
+from rblspi.core.progress import say
 from rblspi.experiments.code_version import code_version
 from rblspi.experiments.definitions import Curve, Run, in_order
 from rblspi.experiments.results_store import Store
@@ -30,6 +34,8 @@ from rblspi.experiments.tasks import RunResult, execute, rehearse
 
 #: executors that may break, one after another, before `run_all` gives up
 ATTEMPTS = 3
+#: seconds without workers before the first notice, and between two of them
+FIRST_NOTICE, NEXT_NOTICE = 5.0, 30.0
 
 Tell = Callable[[Run, RunResult], None]
 
@@ -98,21 +104,26 @@ def run_all(
         Called with each run that has been stored, and its result.
     """
     left = list(runs)
-    for attempt in range(ATTEMPTS):
+    for attempt in range(1, ATTEMPTS + 1):
         with _shut_down(executors()) as executor:
             try:
                 for run, result in _finished(executor, left, window):
-                    _require_same_code(run, result)
                     store.add(run, result)
                     tell(run, result)
+                return
             except BrokenExecutor as error:
-                if attempt == ATTEMPTS - 1:
+                if attempt == ATTEMPTS:
                     raise RunError(
                         f"workers died {ATTEMPTS} times, perhaps for lack of memory: try fewer "
                         "--jobs; finished runs are kept"
                     ) from error
-            else:
-                return
+            except Exception as error:
+                if not _is_lost(executor, error):
+                    raise
+                raise ClusterError(
+                    f"the Dask cluster was lost; finished runs are kept in {store.path}, and the "
+                    "same command goes on from there as soon as a cluster answers"
+                ) from error
         left = [run for run in left if run.seed not in store.seeds(run.curve, run.code)]
 
 
@@ -127,24 +138,24 @@ def _finished(
             pending[executor.submit(execute, run)] = run
         if not pending:
             return
-        done, _ = wait(pending, return_when=FIRST_COMPLETED)
+        done, _ = wait(pending, timeout=FIRST_NOTICE, return_when=FIRST_COMPLETED)
+        if not done and hasattr(executor, "_client"):  # Dask's
+            wait_for_workers(executor._client)
         for future in done:
             run = pending.pop(future)
             try:
                 result = future.result()
-            except BrokenExecutor:
+            except (BrokenExecutor, CancelledError):
                 raise
             except Exception as error:
                 raise RunError(f"{run.curve.name}, seed {run.seed}: {error}") from error
+            if result.code != run.code:
+                raise RunError(
+                    f"a worker runs other code than this process (version {result.code}, not "
+                    f"{run.code}): install the same rblspi everywhere, or start again if you have "
+                    "just changed it"
+                )
             yield run, result
-
-
-def _require_same_code(run: Run, result: RunResult) -> None:
-    if result.code != run.code:
-        raise RunError(
-            f"a worker runs other code than this process (version {result.code}, not {run.code}): "
-            "install the same rblspi everywhere, or start again if you have just changed it"
-        )
 
 
 @contextmanager
@@ -154,18 +165,15 @@ def _shut_down(executor: Executor) -> Iterator[Executor]:
         yield executor
     except BaseException:
         processes = list((getattr(executor, "_processes", None) or {}).values())
-        _cancel(executor)
+        try:
+            executor.shutdown(wait=False, cancel_futures=True)
+        except TypeError:  # Dask's executor has no such argument and always cancels
+            with suppress(Exception):  # its cluster may be lost
+                executor.shutdown(wait=False)
         for process in processes:
             process.terminate()
         raise
     executor.shutdown()
-
-
-def _cancel(executor: Executor) -> None:
-    try:
-        executor.shutdown(wait=False, cancel_futures=True)
-    except TypeError:  # Dask's executor has no such argument and always cancels
-        executor.shutdown(wait=False)
 
 
 # Workers on this machine ------------------------------------------------------------------
@@ -197,6 +205,42 @@ def _end_with_parent() -> None:
 
 
 def dask_executors(client: Any) -> tuple[Callable[[], Executor], int]:
-    """A factory of executors on a Dask cluster, and how many runs to submit at a time."""
+    """A factory of executors on a Dask cluster, and how many runs to submit at a time.
+
+    Waits until the cluster has workers.
+    """
+    if not os.environ.get("RBLSPI_DEBUG"):  # errors of Dask become one sentence here
+        for name in ("distributed", "distributed.client"):
+            logging.getLogger(name).setLevel(logging.CRITICAL)
+    wait_for_workers(client)
     threads = sum(client.nthreads().values())
     return client.get_executor, max(4 * threads, 16)
+
+
+def wait_for_workers(client: Any) -> None:
+    """Wait until a cluster has workers, and say so from time to time.
+
+    Raises
+    ------
+    ClusterError
+        If the scheduler does not answer.
+    """
+    address, patience = client.scheduler.address, FIRST_NOTICE
+    try:
+        while not client.nthreads():
+            with suppress(TimeoutError):
+                client.wait_for_workers(1, timeout=patience)
+                return
+            say(f"waiting for workers of the cluster at {address} ...")
+            patience = NEXT_NOTICE
+    except (OSError, CancelledError, AttributeError) as error:  # a closed client has no scheduler
+        raise ClusterError(
+            f"the Dask scheduler at {address} does not answer any more: start one, and give the "
+            "same command again"
+        ) from error
+
+
+def _is_lost(executor: Executor, error: Exception) -> bool:
+    """Whether the scheduler of a Dask executor is gone, in which case Dask cancels all runs."""
+    client = getattr(executor, "_client", None)
+    return isinstance(error, CancelledError) or (client is not None and client.status != "running")

@@ -16,26 +16,15 @@ from rblspi.registry import algorithm
 class RunResult(NamedTuple):
     """The outcome of one run.
 
-    Attributes
-    ----------
-    arrays : dict of ndarray
-        Online: ``length`` and ``return`` of every episode, shape (episodes,). Offline:
-        ``action_values`` of every iteration, shape (iterations, states, actions).
-    steps : int
-        Number of transitions.
-    seconds : float
-        Processor time, which does not depend on other work on the machine.
-    warnings : tuple of str
-        Warnings that the algorithm gave.
-    code : str
-        Version of the code that ran.
+    Arrays of an online run are ``length`` and ``return`` of every episode, shape (episodes,). An
+    offline run has ``action_values`` of every iteration, shape (iterations, states, actions).
     """
 
     arrays: dict[str, NDArray[Any]]
-    steps: int
-    seconds: float
-    warnings: tuple[str, ...]
-    code: str
+    steps: int  # number of transitions
+    seconds: float  # processor time, which does not depend on other work on the machine
+    warnings: tuple[str, ...]  # that the algorithm gave
+    code: str  # version of the code that ran
 
 
 def execute(run: Run) -> RunResult:

@@ -27,25 +27,15 @@ WORTH_COMPILED_LOOP = 32
 class Features(NamedTuple):
     """phi: observation -> R^n, in a form that compiled code can call.
 
-    Attributes
-    ----------
-    function : callable
-        ``function(parameters, observation, out)`` writes phi(observation) into ``out``.
-        It is compiled if the basis can be, and a plain Python function otherwise.
-    parameters : ndarray, shape (p,)
-    size : int
-        n, the number of features.
-    shape : tuple of int
-        The shape of one observation; () in a Discrete space, whose observations are numbers.
-    batch_function : callable, optional
-        Maps observations, shape (N, d), to features, shape (N, n). Given if that is faster than
-        calling ``function`` for every row.
+    ``function(parameters, observation, out)`` writes phi(observation) into ``out``. It is compiled
+    if the basis can be, and a plain Python function otherwise. Where it is faster than calling
+    that for every row, ``batch_function`` maps observations, shape (N, d), to features, (N, n).
     """
 
     function: Callable[[Vector, Vector, Vector], None]
     parameters: Vector
-    size: int
-    shape: tuple[int, ...]
+    size: int  # n, the number of features
+    shape: tuple[int, ...]  # of one observation; () in a Discrete space
     batch_function: Callable[[Matrix], Matrix] | None = None
 
     @property
@@ -59,13 +49,7 @@ class Features(NamedTuple):
         return is_compiled(self.function)
 
     def __call__(self, observations: ArrayLike) -> Array:
-        """Features of one observation, shape (n,), or of a batch, shape (N, n).
-
-        Raises
-        ------
-        ValueError
-            If the observations have the wrong shape or are not finite.
-        """
+        """Features of one observation, shape (n,), or of a batch, shape (N, n)."""
         batch, single = self._as_batch(observations)
         if self.batch_function is not None and len(batch) > 0:
             out = self.batch_function(batch)
@@ -112,14 +96,8 @@ def _evaluate_rows(
         function(parameters, observations[i], out[i])
 
 
-_evaluate = Entry(
-    _evaluate_rows,
-    function_type(FEATURES),
-    VECTOR,
-    MATRIX,
-    MATRIX,
-    what="the evaluation of features",
-)
+_SIGNATURE = (function_type(FEATURES), VECTOR, MATRIX, MATRIX)
+_evaluate = Entry(_evaluate_rows, *_SIGNATURE, what="the evaluation of features")
 
 
 @dataclass(frozen=True)

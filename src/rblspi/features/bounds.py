@@ -13,6 +13,7 @@ from gymnasium.spaces import Box, Discrete, MultiDiscrete
 from rblspi.core.types import Mask, Vector
 
 Bound = float | Sequence[float] | None
+Counts = int | Sequence[int]
 
 
 def observation_shape(space: gym.Space[Any]) -> tuple[int, ...]:
@@ -56,19 +57,12 @@ def is_unbounded(lower: Vector, upper: Vector) -> Mask:
 
 
 def bounds(space: gym.Space[Any], low: Bound = None, high: Bound = None) -> tuple[Vector, Vector]:
-    """The lower and upper bound of each dimension; given bounds override those of the space.
-
-    Raises
-    ------
-    ValueError
-        If a dimension has no bounds or an empty range; the message says how to give bounds.
-    """
-    size = input_size(space)
+    """The lower and upper bound of each dimension; given bounds override those of the space."""
     lower, upper = limits(space)
     if low is not None:
-        lower = per_dimension("low", low, size)
+        lower = per_dimension("low", low, len(lower))
     if high is not None:
-        upper = per_dimension("high", high, size)
+        upper = per_dimension("high", high, len(upper))
     unbounded = is_unbounded(lower, upper)
     if unbounded.any():
         raise ValueError(
@@ -93,9 +87,7 @@ def per_dimension(name: str, given: float | Sequence[float], size: int) -> Vecto
     return np.broadcast_to(value, (size,)).copy()
 
 
-def counts_per_dimension(
-    name: str, given: int | Sequence[int], size: int, least: int = 1
-) -> list[int]:
+def counts_per_dimension(name: str, given: Counts, size: int, least: int = 1) -> list[int]:
     """One whole number for each dimension, at least ``least``."""
     value = per_dimension(name, given, size)
     if not ((value >= least) & (value == np.floor(value)) & np.isfinite(value)).all():

@@ -31,18 +31,16 @@ class Transformer(Protocol):
 #: What a user may pass as ``basis``.
 BasisLike = Basis | Callable[..., Any] | Transformer
 
-#: The bases that have a name on the command line and in files.
-BASES: dict[str, type[Basis]] = {
-    basis.__name__: basis for basis in (RBFGrid, Polynomial, Fourier, TileCoding, OneHot)
+_SHORT_NAMES: dict[str, type[Basis]] = {
+    "rbf": RBFGrid,
+    "polynomial": Polynomial,
+    "fourier": Fourier,
+    "tiles": TileCoding,
+    "onehot": OneHot,
 }
 
-_SHORT_NAMES = {
-    "rbf": "RBFGrid",
-    "polynomial": "Polynomial",
-    "fourier": "Fourier",
-    "tiles": "TileCoding",
-    "onehot": "OneHot",
-}
+#: The bases that have a name on the command line and in files.
+BASES = {basis.__name__: basis for basis in _SHORT_NAMES.values()}
 
 
 def as_basis(value: BasisLike) -> Basis:
@@ -62,21 +60,15 @@ def as_basis(value: BasisLike) -> Basis:
 
 
 def basis_from_text(text: str) -> Basis:
-    """Read a basis as a user types it: ``rbf``, ``rbf:8`` or ``RBFGrid(8, width=0.5)``.
-
-    Raises
-    ------
-    ValueError
-        If the text has another form, or names an unknown basis or argument.
-    """
+    """Read a basis as a user types it: ``rbf``, ``rbf:8`` or ``RBFGrid(8, width=0.5)``."""
     name, arguments, named = _parse_call(text)
-    known = {key.lower(): key for key in BASES} | _SHORT_NAMES
+    known = {name.lower(): kind for name, kind in BASES.items()} | _SHORT_NAMES
     if name.lower() not in known:
         names = [*_SHORT_NAMES, *BASES]
         near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
         hint = f"did you mean {', '.join(near)}?" if near else f"choose from {', '.join(names)}"
         raise ValueError(f"no basis is called {name!r}: {hint}")
-    kind = BASES[known[name.lower()]]
+    kind = known[name.lower()]
     try:
         return kind(*arguments, **named)
     except TypeError as error:
@@ -112,13 +104,7 @@ def basis_to_text(basis: Basis) -> str | None:
 
 
 def basis_from_settings(settings: Mapping[str, Any]) -> Basis:
-    """Build the basis that `Basis.settings` describes.
-
-    Raises
-    ------
-    ValueError
-        If it is a user's own basis, of which only the name is stored.
-    """
+    """Build the basis that `Basis.settings` describes, unless it is a user's own."""
     arguments = dict(settings)
     name = arguments.pop("basis", None)
     if "custom" in arguments:

@@ -8,7 +8,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from rblspi.core.types import Matrix, Vector
+from rblspi.core.types import Matrix
 from rblspi.features.base import Basis
 from rblspi.features.bounds import is_unbounded, limits
 from rblspi.features.one_hot import OneHot
@@ -25,19 +25,20 @@ def default_basis(space: gym.Space[Any], scout: Callable[[], Matrix]) -> Basis:
     Discrete observations are encoded one-hot. Up to eight dimensions get a grid of Gaussians, up
     to twenty a quadratic polynomial, and more than twenty a linear one.
 
-    Parameters
-    ----------
-    space : gymnasium.Space
-        The observation space.
-    scout : callable
-        Returns observations from the environment or the data, shape (N, d). It is called only if
-        a dimension has no bounds; such a dimension is scaled to the range of these observations.
+    ``scout`` returns observations from the environment or the data, shape (N, d). It is called only
+    if a dimension has no bounds; such a dimension is scaled to the range of these observations.
     """
     if isinstance(space, gym.spaces.Discrete | gym.spaces.MultiDiscrete):
         return OneHot()
     low, high = limits(space)
-    if is_unbounded(low, high).any():
-        low, high = _scaled_from(scout(), low, high)
+    unbounded = is_unbounded(low, high)
+    if unbounded.any():
+        # A learning agent gets further than random actions do: hence a margin on either side.
+        seen = scout()
+        first, last = seen.min(axis=0), seen.max(axis=0)
+        margin = np.maximum(0.25 * (last - first), 1e-6)
+        low = np.where(unbounded, first - margin, low)
+        high = np.where(unbounded, last + margin, high)
     constant = low == high  # a dimension of zero width cannot be scaled
     box: dict[str, Any] = {
         "low": np.where(constant, low - 0.5, low).tolist(),
@@ -46,14 +47,3 @@ def default_basis(space: gym.Space[Any], scout: Callable[[], Matrix]) -> Basis:
     if len(low) <= len(CELLS):
         return RBFGrid(CELLS[len(low) - 1], **box)
     return Polynomial(2 if len(low) <= 20 else 1, **box)
-
-
-def _scaled_from(seen: Matrix, low: Vector, high: Vector) -> tuple[Vector, Vector]:
-    """Replace missing bounds by the observed range, with a margin of a quarter on either side.
-
-    The margin is there because a learning agent gets further than random actions do.
-    """
-    first, last = seen.min(axis=0), seen.max(axis=0)
-    margin = np.maximum(0.25 * (last - first), 1e-6)
-    unbounded = is_unbounded(low, high)
-    return np.where(unbounded, first - margin, low), np.where(unbounded, last + margin, high)

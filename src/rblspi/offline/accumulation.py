@@ -9,18 +9,19 @@ same to the last bit on a cluster and in one process.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import partial, reduce
 from hashlib import blake2b
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar, cast, runtime_checkable
 
 import gymnasium as gym
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 from threadpoolctl import threadpool_limits
 
 from rblspi.core.types import Integers, Matrix, Vector
 from rblspi.data.transitions import Transitions
-from rblspi.features import BasisLike, Features, as_basis
+from rblspi.features import Features
 from rblspi.model.buffer import TERMINAL
 from rblspi.model.statistics import Statistics, accumulate, empty
 from rblspi.policies.given import BatchPolicy
@@ -106,15 +107,26 @@ def sums_of_policy(
     previous: BatchPolicy | None = None,
 ) -> PolicySums:
     """Make one pass over the data: the sums of a policy, and how it differs from the previous."""
-    work = partial(_sums_of_partition, problem, policy, previous)
-    return _not_empty(_merged(over_partitions(chunks, work), PolicySums.merge))
+    work = partial(_sums_of_chunk, problem, policy, previous)
+    with np.errstate(over="ignore", invalid="ignore"):  # for `require_finite` to report
+        return over_chunks(chunks, work, PolicySums.merge)
 
 
-def over_partitions(
-    chunks: Iterable[Transitions], work: Callable[[Iterable[Transitions]], Result]
-) -> Iterable[Result]:
-    """Apply a function to every partition; data without partitions count as a single one."""
-    return chunks.map_partitions(work) if isinstance(chunks, Partitioned) else [work(chunks)]
+def over_chunks(
+    chunks: Iterable[Transitions],
+    work: Callable[[Transitions], Result],
+    merge: Callable[[Result, Result], Result],
+) -> Result:
+    """Apply a function to every chunk, here or on a cluster, and merge the results in order."""
+
+    def over_partition(partition: Iterable[Transitions]) -> Result | None:
+        return _merged((work(conformed(chunk)) for chunk in partition), merge)
+
+    if isinstance(chunks, Partitioned):
+        result = _merged(chunks.map_partitions(over_partition), merge)
+    else:
+        result = over_partition(chunks)
+    return not_empty(result, chunks)
 
 
 def _merged(
@@ -126,61 +138,63 @@ def _merged(
     return None if first is None else reduce(merge, present, first)
 
 
-def _not_empty(result: Result | None) -> Result:
+def not_empty(result: Result | None, chunks: Iterable[Transitions]) -> Result:
+    """What the chunks gave, unless there are none; a source of data may know why."""
     if result is None:
-        raise ValueError("transitions has no chunks: at least one transition is needed")
+        bad = getattr(chunks, "bad", None)
+        reason = f" ({bad})" if bad is not None and bad.count else ""
+        raise ValueError(f"transitions has no chunks: at least one transition is needed{reason}")
     return result
-
-
-def _sums_of_partition(
-    problem: Problem,
-    policy: BatchPolicy,
-    previous: BatchPolicy | None,
-    chunks: Iterable[Transitions],
-) -> PolicySums | None:
-    """The sums over one partition; None if it is empty."""
-    sums = (_sums_of_chunk(problem, policy, previous, _conformed(chunk)) for chunk in chunks)
-    return _merged(sums, PolicySums.merge)
 
 
 def _sums_of_chunk(
     problem: Problem, policy: BatchPolicy, previous: BatchPolicy | None, chunk: Transitions
 ) -> PolicySums:
-    """The sums over one chunk.
+    features, discount = problem.features, problem.discount
+    statistics = empty(problem.blocks, features.size)
+    digest, changed = blake2b(digest_size=16), 0
+    ahead = np.zeros((problem.blocks, features.size))
+    # Products of small matrices do not need more than one thread.
+    with _wrong_values_named(problem, chunk), threadpool_limits(limits=1, user_api="blas"):
+        for batch in chunk.batches(batch_rows(features)):
+            x, y = features(batch.observations), features(batch.next_observations)
+            actions = np.zeros(batch.size, np.int64) if problem.actions is None else batch.actions
+            next_actions = _next_actions(problem, policy, batch, y)
+            accumulate(statistics, x, actions, batch.rewards, y, next_actions, discount)
+            digest.update(next_actions.tobytes())
+            for action, total in enumerate(ahead):
+                total += (next_actions == action) @ y
+            before = TERMINAL if previous is None else _next_actions(problem, previous, batch, y)
+            changed += int((next_actions != before).sum())
+    return PolicySums(statistics, digest.digest(), changed, ahead.ravel())
 
-    The values in the chunk are checked batch by batch, by the features and by `accumulate`. Only
-    if that fails, all columns are checked to name the column and the row of the chunk.
+
+@contextmanager
+def _wrong_values_named(problem: Problem, chunk: Transitions) -> Iterator[None]:
+    """If something is wrong with a batch, check the chunk to name the column and the row in it.
+
+    The values in a batch are checked anyway, by the features and by `accumulate`.
     """
     try:
-        with threadpool_limits(limits=1, user_api="blas"):  # small products do not need more
-            return _sums_of_batches(problem, policy, previous, chunk)
+        yield
     except (TypeError, ValueError):
-        _require_valid(problem, chunk)
+        Transitions.from_arrays(*chunk)
+        if problem.actions is not None and (chunk.actions >= problem.actions).any():
+            row = int(np.argmax(chunk.actions >= problem.actions))
+            raise ValueError(
+                f"actions in row {row} is {chunk.actions[row]}, but with actions={problem.actions} "
+                f"they go from 0 to {problem.actions - 1}"
+            ) from None
         raise
 
 
-def _sums_of_batches(
-    problem: Problem, policy: BatchPolicy, previous: BatchPolicy | None, chunk: Transitions
-) -> PolicySums:
-    features, discount = problem.features, problem.discount
-    statistics = empty(problem.blocks, features.size)
-    digest = blake2b(digest_size=16)
-    changed = 0
-    ahead = np.zeros((problem.blocks, features.size))
-    for batch in chunk.batches(batch_rows(features)):
-        x, y = features(batch.observations), features(batch.next_observations)
-        actions = np.zeros(batch.size, np.int64) if problem.actions is None else batch.actions
-        next_actions = _next_actions(problem, policy, batch, y)
-        accumulate(statistics, x, actions, batch.rewards, y, next_actions, discount)
-        digest.update(next_actions.tobytes())
-        for action, total in enumerate(ahead):
-            total += (next_actions == action) @ y
-        if previous is None:
-            changed += int((next_actions != TERMINAL).sum())
-        else:
-            before = _next_actions(problem, previous, batch, y)
-            changed += int((next_actions != before).sum())
-    return PolicySums(statistics, digest.digest(), changed, ahead.ravel())
+def require_finite(*results: ArrayLike) -> None:
+    """Raise an error if sums over transitions, or what follows from them, have overflowed."""
+    if not all(np.isfinite(result).all() for result in results):
+        raise ValueError(
+            "the sums over the transitions overflow: rescale the rewards, for example by dividing "
+            "them by the largest, or make the features smaller"
+        )
 
 
 def batch_rows(features: Features) -> int:
@@ -188,27 +202,13 @@ def batch_rows(features: Features) -> int:
     return max(1, BATCH // features.size)
 
 
-def _conformed(chunk: Transitions) -> Transitions:
+def conformed(chunk: Transitions) -> Transitions:
     """A chunk whose columns have the right types and shapes."""
     if not isinstance(chunk, Transitions):
         raise TypeError(
             f"transitions has a chunk of type {type(chunk).__name__}, which must be Transitions"
         )
     return chunk.conformed()
-
-
-def _require_valid(problem: Problem, chunk: Transitions) -> None:
-    """Raise an error that names the first wrong value in a chunk, if there is one."""
-    Transitions.from_arrays(*chunk)
-    if problem.actions is None:
-        return
-    unknown = chunk.actions >= problem.actions
-    if unknown.any():
-        row = int(unknown.argmax())
-        raise ValueError(
-            f"actions in row {row} is {chunk.actions[row]}, but with actions={problem.actions} "
-            f"they go from 0 to {problem.actions - 1}"
-        )
 
 
 def _next_actions(problem: Problem, policy: BatchPolicy, batch: Transitions, y: Matrix) -> Integers:
@@ -229,72 +229,3 @@ def _next_actions(problem: Problem, policy: BatchPolicy, batch: Transitions, y: 
             f"{batch.next_observations[row].tolist()}: actions go from 0 to {problem.blocks - 1}"
         )
     return np.where(batch.terminated, TERMINAL, chosen).astype(np.int64, copy=False)
-
-
-def build_features(
-    basis: BasisLike, space: gym.Space[Any] | None, chunks: Iterable[Transitions], look: bool
-) -> tuple[Features, gym.Space[Any]]:
-    """Build the features for a given observation space, or for one that is found in the data.
-
-    A basis that has its own bounds is built without a pass over the data. Any other basis needs
-    the range of all observations, for which ``look`` allows a pass.
-    """
-    recipe = as_basis(basis)
-    if space is not None:
-        return recipe.build(space), space
-    first = _conformed(_not_empty(next(iter(chunks), None)))
-    if not _are_states(first.observations):
-        try:
-            unbounded = gym.spaces.Box(-np.inf, np.inf, first.observations.shape[1:], np.float64)
-            return recipe.build(unbounded), unbounded
-        except ValueError:  # the basis needs bounds
-            pass
-    if not look:
-        raise ValueError(
-            "observation_space=None, and partial_fit cannot tell the range of all observations "
-            "from the first of them: give observation_space, or a basis with low and high"
-        )
-    observed = observed_space(chunks)
-    return recipe.build(observed), observed
-
-
-def observed_space(chunks: Iterable[Transitions]) -> gym.Space[Any]:
-    """The smallest space of all observations: Discrete if they are whole numbers, else a Box."""
-    low, high, states = _not_empty(_merged(over_partitions(chunks, _range), _Range.merge))
-    if states:
-        return gym.spaces.Discrete(int(high - low) + 1, start=int(low))
-    return gym.spaces.Box(low, high, np.shape(low), np.float64)
-
-
-class _Range(NamedTuple):
-    low: NDArray[Any]
-    high: NDArray[Any]
-    states: bool  # whether every observation is a whole number
-
-    def merge(self, other: _Range) -> _Range:
-        return _Range(
-            np.minimum(self.low, other.low),
-            np.maximum(self.high, other.high),
-            self.states and other.states,
-        )
-
-
-def _range(chunks: Iterable[Transitions]) -> _Range | None:
-    """The range of all observations in one partition; None if it is empty."""
-    return _merged((_range_of_chunk(_conformed(chunk)) for chunk in chunks), _Range.merge)
-
-
-def _range_of_chunk(chunk: Transitions) -> _Range:
-    one, other = (
-        _Range(column.min(axis=0), column.max(axis=0), _are_states(column))
-        for column in (chunk.observations, chunk.next_observations)
-    )
-    found = one.merge(other)
-    if not (np.isfinite(found.low).all() and np.isfinite(found.high).all()):
-        Transitions.from_arrays(*chunk)  # names the row that is not finite
-    return found
-
-
-def _are_states(observations: NDArray[Any]) -> bool:
-    """Whether the observations are whole numbers: the states of a Discrete space."""
-    return observations.ndim == 1 and observations.dtype.kind in "iu"

@@ -70,4 +70,4 @@ class BLSPI(Bayesian, PolicyIteration):
         if not self.pessimism:
             return super()._improve(statistics)
         posterior = self._posterior(statistics)
-        return Improvement(posterior.mean, Pessimistic(posterior, self.pessimism))
+        return posterior.mean, Pessimistic(posterior, self.pessimism)

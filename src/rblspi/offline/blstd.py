@@ -12,6 +12,7 @@ from rblspi.core.types import Matrix, Vector
 from rblspi.features import BasisLike
 from rblspi.model.posterior import Posterior
 from rblspi.model.statistics import Statistics
+from rblspi.offline.accumulation import require_finite
 from rblspi.offline.estimator import Estimator
 from rblspi.offline.lstd import numerical_rank
 from rblspi.offline.policy_evaluation import PolicyEvaluation
@@ -31,9 +32,11 @@ class Bayesian(Estimator):
             check.positive(name, getattr(self, name))
 
     def _posterior(self, statistics: Statistics) -> Posterior:
-        return Posterior.from_statistics(
-            statistics, self.prior_precision, self.noise_precision, self.ridge
-        )
+        require_finite(statistics.gram, statistics.cross)
+        precisions = self.prior_precision, self.noise_precision
+        posterior = Posterior.from_statistics(statistics, *precisions, self.ridge)
+        require_finite(posterior.mean, posterior.factor, posterior.jitter)
+        return posterior
 
     def _solve(self, statistics: Statistics) -> Vector:
         return self._posterior(statistics).mean

@@ -17,17 +17,12 @@ if TYPE_CHECKING:
 class Coverage(NamedTuple):
     """How much the data say about the states that a policy visits.
 
-    Attributes
-    ----------
-    share : float
-        The share of states in which the posterior is close to the prior.
-    ratios : ndarray, shape (N,)
-        The posterior standard deviation of Q(s, pi(s)) divided by that of the prior: 1 where the
-        data say nothing.
+    The ratios are the posterior standard deviation of Q(s, pi(s)) divided by that of the prior: 1
+    where the data say nothing.
     """
 
-    share: float
-    ratios: Vector
+    share: float  # of states in which the posterior is close to the prior
+    ratios: Vector  # one for every state, (N,)
 
     def __str__(self) -> str:
         """The result in one sentence."""

@@ -16,9 +16,11 @@ from rblspi.core.types import Array, Matrix, Vector
 from rblspi.data.transitions import Transitions
 from rblspi.environments.lookup import describe, discrete_actions, make
 from rblspi.features import BasisLike, Features, as_basis
+from rblspi.features.base import MOST_FEATURES
 from rblspi.features.bounds import observation_shape
 from rblspi.model.statistics import Statistics
-from rblspi.offline.accumulation import Problem, batch_rows, build_features
+from rblspi.offline.accumulation import Problem, batch_rows
+from rblspi.offline.observed_space import build_features
 from rblspi.policies.linear import LinearPolicy, action_names_of
 from rblspi.registry import name_of
 
@@ -47,8 +49,6 @@ class Estimator(ABC):
     observation_space_: gym.Space[Any]
     statistics_: Statistics
     weights_: Vector
-    rank_: int
-    condition_: float
 
     #: the estimators that have standard deviations and can be used instead
     _bayesian: ClassVar[str] = "BLSTD or BLSPI"
@@ -110,10 +110,7 @@ class Estimator(ABC):
     ) -> tuple[Array, Array]: ...
 
     def predict(
-        self,
-        observations: ArrayLike,
-        actions: ArrayLike | None = None,
-        return_std: bool = False,
+        self, observations: ArrayLike, actions: ArrayLike | None = None, return_std: bool = False
     ) -> Array | tuple[Array, Array]:
         """Predict values and, if asked for, their standard deviations.
 
@@ -195,6 +192,13 @@ class Estimator(ABC):
         actions = None if self.actions is None else check.count("actions", self.actions)
         discount = check.fraction("discount", self.discount)
         features, space = build_features(self.basis, self.observation_space, chunks, look)
+        weights = (actions or 1) * features.size
+        if weights > MOST_FEATURES:
+            raise ValueError(
+                f"actions={actions} with {features.size} features each need {weights:,} weights, "
+                f"more than {MOST_FEATURES:,}: correct the number of actions, or make the basis "
+                "coarser"
+            )
         return Problem(features, space, actions, discount)
 
     def policy(self, env: gym.Env[Any, Any] | str | None = None) -> LinearPolicy:
@@ -214,7 +218,7 @@ class Estimator(ABC):
             )
         environment = None if env is None else self._matching(make(env))
         settings = {n: v for n, v in self.get_params().items() if n not in _NOT_IN_PROVENANCE}
-        transitions = int(self.statistics_.count.sum())
+        name, transitions = name_of(type(self)), int(self.statistics_.count.sum())
         return LinearPolicy(
             basis=as_basis(self.basis),
             features=self.features_,
@@ -228,11 +232,7 @@ class Estimator(ABC):
             discount=self.discount,
             environment=None if environment is None else describe(environment),
             action_names=() if environment is None else action_names_of(environment, self.actions),
-            provenance={
-                "algorithm": name_of(type(self)),
-                "settings": settings,
-                "transitions": transitions,
-            },
+            provenance={"algorithm": name, "settings": settings, "transitions": transitions},
             seed=(0, transitions),
         )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -13,19 +13,17 @@ from rblspi.core import check
 from rblspi.core.types import Vector
 from rblspi.features import BasisLike
 from rblspi.model.statistics import Statistics
+from rblspi.offline.accumulation import require_finite
 from rblspi.offline.estimator import Estimator
 from rblspi.offline.policy_evaluation import PolicyEvaluation
 
 
-class Solution(NamedTuple):
-    """theta with (A + ridge I) theta = b."""
+def solve(statistics: Statistics, ridge: float) -> tuple[Vector, float]:
+    """Solve (A + ridge I) theta = b by LU factors, the paper's equation (2).
 
-    weights: Vector
-    condition: float  # of A + ridge I in the 1-norm, as LAPACK estimates it
-
-
-def solve(statistics: Statistics, ridge: float) -> Solution:
-    """Solve (A + ridge I) theta = b by LU factors, the paper's equation (2)."""
+    Returns theta, and the condition number of A + ridge I in the 1-norm as LAPACK estimates it.
+    """
+    require_finite(statistics.cross)
     matrix = statistics.drift + ridge * np.eye(statistics.weights)
     factors, pivots, info = lapack.dgetrf(matrix)
     if info > 0:
@@ -35,7 +33,8 @@ def solve(statistics: Statistics, ridge: float) -> Solution:
         )
     weights, _ = lapack.dgetrs(factors, pivots, statistics.reward)
     reciprocal, _ = lapack.dgecon(factors, np.linalg.norm(matrix, 1))
-    return Solution(weights, 1.0 / reciprocal if reciprocal > 0.0 else np.inf)
+    require_finite(weights)
+    return weights, 1.0 / reciprocal if reciprocal > 0.0 else np.inf
 
 
 def numerical_rank(statistics: Statistics) -> int:
@@ -55,7 +54,7 @@ class LeastSquares(Estimator):
             check.positive("ridge", self.ridge)
 
     def _solve(self, statistics: Statistics) -> Vector:
-        return solve(statistics, self.ridge).weights
+        return solve(statistics, self.ridge)[0]
 
     def _conclude(self, statistics: Statistics) -> None:
         self.weights_, self.condition_ = solve(statistics, self.ridge)

@@ -27,10 +27,10 @@ from scipy.linalg import cho_solve
 from scipy.stats import t as student
 
 from rblspi.core import check
-from rblspi.core.types import Integers, Mask, Matrix, Vector
+from rblspi.core.types import Matrix, Vector
 from rblspi.data.transitions import Transitions
 from rblspi.features import BasisLike
-from rblspi.offline.accumulation import Data, batch_rows, chunks_of
+from rblspi.offline.accumulation import Data, batch_rows, chunks_of, require_finite
 from rblspi.offline.blstd import BLSTD
 from rblspi.policies.given import PolicyFunction
 
@@ -39,30 +39,16 @@ SEGMENT = 100
 
 
 class PolicyValue(NamedTuple):
-    """The value of a policy in its first states.
-
-    Attributes
-    ----------
-    mean, std : float
-        The estimate and its standard error, which is the larger of the two below.
-    posterior_std, sampling_std : float
-        The standard errors by the posterior and by the variation between episodes.
-    low, high : float
-        An interval that contains the true value with the requested probability.
-    segments : int
-        The number of episodes, or segments of long ones, from which `sampling_std` is estimated.
-    starts : int
-        The number of first states.
-    """
+    """The value of a policy in its first states."""
 
     mean: float
-    std: float
-    posterior_std: float
-    sampling_std: float
-    low: float
-    high: float
-    segments: int
-    starts: int
+    std: float  # standard error of the mean, the larger of the next two
+    posterior_std: float  # the standard error by the posterior
+    sampling_std: float  # the standard error by the variation between episodes
+    low: float  # from low to high: an interval that contains the true value
+    high: float  # with the requested probability
+    segments: int  # episodes, or segments of long ones, from which `sampling_std` is estimated
+    starts: int  # first states
 
     def __str__(self) -> str:
         """The value and its interval."""
@@ -116,11 +102,14 @@ def policy_value(
         observation_space=observation_space,
     ).fit(chunks, policy)
     if noise_precision is None:
-        blstd.noise_precision = 1.0 / max(_mean_squared_td_error(blstd, policy, chunks), 1e-12)
+        blstd.noise_precision = _noise_precision(blstd, policy, chunks)
         blstd._conclude(blstd.statistics_)
 
-    firsts = _first_observations(chunks) if first_observations is None else first_observations
-    z = _action_features(blstd, np.asarray(firsts), policy)
+    given = _first_observations(chunks) if first_observations is None else first_observations
+    firsts = np.asarray(given)
+    if firsts.shape == blstd.features_.shape:  # a single first state
+        firsts = firsts[None]
+    z = _action_features(blstd, firsts, policy)
     values = z @ blstd.weights_
     # First states that come from the data are a sample too.
     of_starts = float(values.var()) / len(values) if first_observations is None else 0.0
@@ -134,28 +123,28 @@ def policy_value(
 
     mean, std = float(values.mean()), max(posterior_std, sampling_std)
     half = std * float(student.ppf(0.5 + confidence / 2.0, max(len(segments) - 1, 1)))
-    interval = (mean - half, mean + half)
-    return PolicyValue(
-        mean, std, posterior_std, sampling_std, *interval, len(segments), len(values)
-    )
+    require_finite(mean, half)
+    stds, interval = (std, posterior_std, sampling_std), (mean - half, mean + half)
+    return PolicyValue(mean, *stds, *interval, len(segments), len(values))
 
 
-def _mean_squared_td_error(
-    blstd: BLSTD, policy: PolicyFunction, chunks: Iterable[Transitions]
-) -> float:
-    """The mean squared TD error over all transitions."""
-    squares = [
-        np.square(_td_errors(blstd, policy, batch)).sum()
-        for chunk in chunks
-        for batch in chunk.batches(batch_rows(blstd.features_))
-    ]
-    return float(sum(squares) / blstd.statistics_.count.sum())
+def _noise_precision(blstd: BLSTD, policy: PolicyFunction, chunks: Iterable[Transitions]) -> float:
+    """The reciprocal of the mean squared TD error over all transitions."""
+    with np.errstate(over="ignore"):
+        squares = [
+            np.square(_td_errors(blstd, policy, batch)).sum()
+            for chunk in chunks
+            for batch in chunk.batches(batch_rows(blstd.features_))
+        ]
+        mean = float(sum(squares) / blstd.statistics_.count.sum())
+    require_finite(mean)
+    return 1.0 / max(mean, 1e-12)
 
 
 def _influence(blstd: BLSTD, beta_s_z: Vector) -> Vector:
     """The vector h = C^-1 A (beta S z)."""
-    sides = _blocks(blstd, blstd.statistics_.drift @ beta_s_z)
     factors = blstd.posterior_.gram_factor
+    sides = (blstd.statistics_.drift @ beta_s_z).reshape(len(factors), -1)
     solved = [cho_solve((factor, False), side) for factor, side in zip(factors, sides, strict=True)]
     return np.concatenate(solved)
 
@@ -163,21 +152,20 @@ def _influence(blstd: BLSTD, beta_s_z: Vector) -> Vector:
 def _segment_sums(
     blstd: BLSTD, policy: PolicyFunction, chunk: Transitions, influence: Vector
 ) -> Iterator[float]:
-    """The sum of (h'phi) delta over every segment of a chunk."""
-    effects = [
-        _effects(blstd, policy, batch, influence)
-        for batch in chunk.batches(batch_rows(blstd.features_))
-    ]
-    starts = _segments(chunk.starts())
+    """The sum of (h'phi(s, a)) delta over every segment of a chunk.
+
+    A segment starts with an episode, and after every `SEGMENT` transitions of it.
+    """
+    effects = []
+    for batch in chunk.batches(batch_rows(blstd.features_)):
+        x = blstd.features_(batch.observations)
+        shares = x @ influence.reshape(blstd.statistics_.actions, -1).T
+        share = shares[np.arange(batch.size), batch.actions]
+        effects.append(share * _td_errors(blstd, policy, batch))
+    rows = np.arange(chunk.size)
+    place = rows - np.maximum.accumulate(np.where(chunk.starts(), rows, 0))  # in the episode
+    starts = np.flatnonzero(place % SEGMENT == 0)
     yield from np.add.reduceat(np.concatenate(effects), starts).tolist()
-
-
-def _effects(blstd: BLSTD, policy: PolicyFunction, batch: Transitions, influence: Vector) -> Vector:
-    """(h'phi(s, a)) delta for every transition."""
-    x = blstd.features_(batch.observations)
-    share = (x @ _blocks(blstd, influence).T)[np.arange(batch.size), batch.actions]
-    effects: Vector = share * _td_errors(blstd, policy, batch)
-    return effects
 
 
 def _td_errors(blstd: BLSTD, policy: PolicyFunction, batch: Transitions) -> Vector:
@@ -188,14 +176,10 @@ def _td_errors(blstd: BLSTD, policy: PolicyFunction, batch: Transitions) -> Vect
     return errors
 
 
-def _blocks(blstd: BLSTD, vector: Vector) -> Matrix:
-    return vector.reshape(blstd.actions or 1, -1)
-
-
 def _action_features(blstd: BLSTD, observations: NDArray[Any], policy: PolicyFunction) -> Matrix:
     """Rows phi(s, pi(s)), shape (N, k)."""
     x = blstd.features_(observations)
-    rows = np.zeros((len(x), blstd.actions or 1, x.shape[1]))
+    rows = np.zeros((len(x), blstd.statistics_.actions, x.shape[1]))
     rows[np.arange(len(x)), np.asarray(policy(observations))] = x
     return rows.reshape(len(x), -1)
 
@@ -207,10 +191,3 @@ def _first_observations(chunks: Iterable[Transitions]) -> NDArray[Any]:
         found.append(chunk.observations[chunk.starts(before)])
         before = chunk.rows(chunk.size - 1, chunk.size)
     return np.concatenate(found)
-
-
-def _segments(first: Mask) -> Integers:
-    """The rows in which segments start: the first row of an episode and every `SEGMENT` rows."""
-    starts = np.union1d(np.flatnonzero(first), [0])
-    place = np.arange(len(first)) - np.repeat(starts, np.diff(np.append(starts, len(first))))
-    return np.flatnonzero(place % SEGMENT == 0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,13 +19,16 @@ from rblspi.policies.given import (
     first_action,
 )
 
+#: What `fit` accepts as the policy: a function, the actions it takes, or nothing.
+PolicyLike: TypeAlias = PolicyFunction | NDArray[Any] | None
+
 
 class PolicyEvaluation(Estimator):
     """Estimates the values of a policy with one pass over the transitions."""
 
     policy_: PolicyFunction | None
 
-    def fit(self, transitions: Data, policy: PolicyFunction | NDArray[Any] | None = None) -> Self:
+    def fit(self, transitions: Data, policy: PolicyLike = None) -> Self:
         """Estimate the values of a policy.
 
         Parameters
@@ -39,46 +42,38 @@ class PolicyEvaluation(Estimator):
             the policy that collected the data.
         """
         chunks = chunks_of(transitions)
-        return self._add(self._problem(chunks), chunks, policy)
+        return self._add(self._problem(chunks), chunks, policy, more=False)
 
-    def partial_fit(
-        self, transitions: Data, policy: PolicyFunction | NDArray[Any] | None = None
-    ) -> Self:
+    def partial_fit(self, transitions: Data, policy: PolicyLike = None) -> Self:
         """Add transitions. The result is that of `fit` with all transitions so far.
 
-        Parameters
-        ----------
-        transitions : Transitions, tuple of their columns, or iterable of Transitions
-        policy : callable or array of int, optional
-            As for `fit`; it has to be the same policy in all calls. A function is remembered and
-            need not be passed again.
+        The arguments are those of `fit`; the policy has to be the same in all calls. A function is
+        remembered and need not be passed again.
         """
         chunks = chunks_of(transitions)
         if not hasattr(self, "statistics_"):
-            return self._add(self._problem(chunks, look=False), chunks, policy)
+            return self._add(self._problem(chunks, look=False), chunks, policy, more=False)
         problem = Problem(self.features_, self.observation_space_, self.actions, self.discount)
         remembered = self.policy_ if policy is None else policy
         return self._add(problem, chunks, remembered, more=True)
 
     def _add(
-        self,
-        problem: Problem,
-        chunks: Iterable[Transitions],
-        policy: PolicyFunction | NDArray[Any] | None,
-        more: bool = False,
+        self, problem: Problem, chunks: Iterable[Transitions], policy: PolicyLike, more: bool
     ) -> Self:
         batch_policy = _as_batch_policy(problem, policy)
         statistics = sums_of_policy(problem, batch_policy, chunks).statistics
         if isinstance(batch_policy, ListedActions):
             batch_policy.require_exhausted()
+        if more:
+            statistics = self.statistics_.merge(statistics)
+        self._conclude(statistics)
+        self.statistics_ = statistics
         self.features_, self.observation_space_ = problem.features, problem.space
         self.policy_ = policy if callable(policy) else None
-        self.statistics_ = self.statistics_.merge(statistics) if more else statistics
-        self._conclude(self.statistics_)
         return self
 
 
-def _as_batch_policy(problem: Problem, policy: PolicyFunction | NDArray[Any] | None) -> BatchPolicy:
+def _as_batch_policy(problem: Problem, policy: PolicyLike) -> BatchPolicy:
     if problem.actions is None:
         if policy is not None:
             raise ValueError(

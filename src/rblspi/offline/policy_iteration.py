@@ -17,7 +17,7 @@ import math
 import warnings
 from collections.abc import Callable, Iterable
 from functools import reduce
-from typing import NamedTuple, Self
+from typing import NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,10 +26,13 @@ from rblspi.core import check
 from rblspi.core.types import Integers, Vector
 from rblspi.data.transitions import Transitions
 from rblspi.model.statistics import Statistics, empty
-from rblspi.offline.accumulation import Data, PolicySums, Problem, chunks_of, sums_of_policy
+from rblspi.offline.accumulation import Data, Problem, chunks_of, require_finite, sums_of_policy
 from rblspi.offline.estimator import Estimator
 from rblspi.policies.choice import Greedy
 from rblspi.policies.given import BatchPolicy, FunctionPolicy, PolicyFunction, first_action
+
+#: The weights of a policy's action values, (k,), and the better policy that follows from them.
+Improvement: TypeAlias = tuple[Vector, BatchPolicy]
 
 
 class ConvergenceWarning(UserWarning):
@@ -43,11 +46,6 @@ class PolicyIteration(Estimator):
     max_iterations: int
     tolerance: float
     initial_policy: PolicyFunction | None
-
-    history_: list[Iteration]
-    n_iter_: int
-    converged_: bool
-    cycle_: int
 
     def fit(self, transitions: Data, callback: Callable[[Iteration], object] | None = None) -> Self:
         """Find a policy.
@@ -64,21 +62,11 @@ class PolicyIteration(Estimator):
         tolerance = self.tolerance and check.positive("tolerance", self.tolerance)
         chunks = chunks_of(transitions)
         problem = self._problem(chunks)
-        outcome = iterate(
-            chunks,
-            problem,
-            self._improve,
-            self._initial_policy(),
-            cap,
-            tolerance,
-            callback,
-        )
+        initial = self._initial_policy()
+        found = iterate(chunks, problem, self._improve, initial, cap, tolerance, callback)
         self.features_, self.observation_space_ = problem.features, problem.space
-        self.statistics_ = outcome.statistics
-        self.history_ = outcome.history
-        self.n_iter_ = len(outcome.history)
-        self.converged_ = outcome.converged
-        self.cycle_ = outcome.cycle
+        self.statistics_, self.history_, self.converged_, self.cycle_ = found
+        self.n_iter_ = len(self.history_)
         self._conclude(self.statistics_)
         self._warn_unless_converged()
         return self
@@ -93,7 +81,7 @@ class PolicyIteration(Estimator):
     def _improve(self, statistics: Statistics) -> Improvement:
         """Compute the weights from the sums of a policy, and the policy that is greedy in them."""
         weights = self._solve(statistics)
-        return Improvement(weights, Greedy(weights.reshape(self.actions, -1)))
+        return weights, Greedy(weights.reshape(self.actions, -1))
 
     def _initial_policy(self) -> BatchPolicy:
         if self.initial_policy is None:
@@ -128,27 +116,17 @@ class Iteration(NamedTuple):
     The first policy is the initial one. A mixture consists of several earlier policies. Any other
     policy is greedy in the weights of the preceding iteration.
 
-    Attributes
-    ----------
-    weights : ndarray, shape (k,)
-        The weights of the policy's action values.
-    policy : str
-        Digest of the policy's actions in the next states of the data. For a mixture, "mixture"
-        and the digest of the policy that closed the cycle.
-    changed : int
-        The number of next states in which its action differs from that of the preceding policy.
-        For the first policy, the number of next states that are not terminal; for a mixture, 0.
-    change : float
-        |theta - theta_before| / |theta|; infinite for the first policy.
-    mixed : int
-        The number of policies in a mixture; 1 for any other policy.
+    ``policy`` is a digest of the policy's actions in the next states of the data; for a mixture,
+    "mixture" and the digest of the policy that closed the cycle. ``changed`` counts the next
+    states in which its action differs from that of the preceding policy. For the first policy,
+    it counts the next states that are not terminal; for a mixture, it is 0.
     """
 
-    weights: Vector
+    weights: Vector  # of the policy's action values, (k,)
     policy: str
     changed: int
-    change: float
-    mixed: int = 1
+    change: float  # |theta - theta_before| / |theta|; infinite for the first policy
+    mixed: int = 1  # the number of policies in a mixture
 
 
 class Result(NamedTuple):
@@ -158,13 +136,6 @@ class Result(NamedTuple):
     history: list[Iteration]
     converged: bool
     cycle: int  # the number of policies in the final cycle; 0 if there is none
-
-
-class Improvement(NamedTuple):
-    """The values of a policy, and the better policy that follows from them."""
-
-    weights: Vector  # of its action values, (k,)
-    policy: BatchPolicy  # greedy in these values, or pessimistic
 
 
 class Visit(NamedTuple):
@@ -184,22 +155,10 @@ def iterate(
     tolerance: float,
     tell: Callable[[Iteration], object] | None = None,
 ) -> Result:
-    """Evaluate, improve, repeat.
+    """Evaluate, improve, repeat, starting with a policy and passing over the data each time.
 
-    Parameters
-    ----------
-    chunks : iterable of Transitions
-        The data, for one pass in every iteration.
-    problem : Problem
-    improve : callable
-        Maps the sums of a policy to the weights of its action values and a better policy.
-    policy : callable
-        The initial policy.
-    max_iterations : int
-    tolerance : float
-        Iteration has also converged if the relative change of the weights is at most this.
-    tell : callable, optional
-        Called with every `Iteration` when it is done.
+    Iteration has also converged if the relative change of the weights is at most ``tolerance``.
+    Every `Iteration` is passed to ``tell`` when it is done.
     """
     history: list[Iteration] = []
     path: list[Visit] = []  # the policies since the last mixture
@@ -208,18 +167,26 @@ def iterate(
     statistics = empty(problem.blocks, problem.features.size)
     for _ in range(max_iterations):
         sums = sums_of_policy(problem, policy, chunks, previous)
-        cycle = _cycle(path, sums.policy)
+        digests = [visit.digest for visit in path]
+        cycle = path[digests.index(sums.policy) :] if sums.policy in digests else []
         if len(cycle) == 1:
             return Result(statistics, history, True, 0)
         if cycle and known.issuperset(visit.digest for visit in cycle):
-            before_best = _before_the_best(cycle)
-            statistics = sums_of_policy(problem, before_best, chunks).statistics
+            # The best policy is greedy in the values of the one before it.
+            best = max(range(len(cycle)), key=lambda i: cycle[i].value)
+            statistics = sums_of_policy(problem, cycle[best - 1].policy, chunks).statistics
             return Result(statistics, history, False, len(cycle))
 
         mixed = [sums_of_policy(problem, visit.policy, chunks).statistics for visit in cycle]
         statistics = _mean(mixed) if cycle else sums.statistics
         weights, better = improve(statistics)
-        history.append(_iteration(history, weights, sums, len(cycle)))
+        digest, change = sums.policy.hex(), math.inf
+        if history:
+            change = _relative_change(history[-1].weights, weights)
+        if cycle:
+            history.append(Iteration(weights, f"mixture {digest}", 0, change, len(cycle)))
+        else:
+            history.append(Iteration(weights, digest, sums.changed, change))
         if tell is not None:
             tell(history[-1])
         if cycle:
@@ -233,35 +200,15 @@ def iterate(
     return Result(statistics, history, False, 0)
 
 
-def _cycle(path: list[Visit], digest: bytes) -> list[Visit]:
-    """The policies from the last visit to this policy on; none if it is new."""
-    digests = [visit.digest for visit in path]
-    return path[digests.index(digest) :] if digest in digests else []
-
-
-def _before_the_best(cycle: list[Visit]) -> BatchPolicy:
-    """The policy whose improvement has the highest value on the cycle by its own evaluation."""
-    best = max(range(len(cycle)), key=lambda i: cycle[i].value)
-    return cycle[best - 1].policy
-
-
 def _mean(mixed: list[Statistics]) -> Statistics:
     """The sums of a mixture."""
     total = reduce(Statistics.merge, mixed)
     return Statistics(total.gram / len(mixed), total.cross / len(mixed), total.count // len(mixed))
 
 
-def _iteration(
-    history: list[Iteration], weights: Vector, sums: PolicySums, cycle: int
-) -> Iteration:
-    digest = sums.policy.hex()
-    change = _relative_change(history[-1].weights, weights) if history else math.inf
-    if cycle:
-        return Iteration(weights, f"mixture {digest}", 0, change, cycle)
-    return Iteration(weights, digest, sums.changed, change)
-
-
 def _relative_change(before: Vector, after: Vector) -> float:
-    length = float(np.linalg.norm(after))
-    distance = float(np.linalg.norm(after - before))
+    with np.errstate(over="ignore"):
+        length = float(np.linalg.norm(after))
+        distance = float(np.linalg.norm(after - before))
+    require_finite(length, distance)
     return distance / length if length > 0.0 else distance

@@ -92,17 +92,8 @@ def _start_of(file: Path) -> float:
 class TensorBoard(_Log):
     """Mean return and length of the latest 100 episodes, and diagnostics, for TensorBoard.
 
-    The names are those of Stable-Baselines3, so that its runs and ours share a chart.
-
-    Parameters
-    ----------
-    directory : path
-        One folder for each run.
-
-    Raises
-    ------
-    ImportError
-        If tensorboardX is not installed.
+    The names are those of Stable-Baselines3, so that its runs and ours share a chart. Every run
+    needs a directory of its own.
     """
 
     def __init__(self, directory: str | PathLike[str]) -> None:

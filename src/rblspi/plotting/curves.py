@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure as Drawing
+from matplotlib.lines import Line2D
 
-from rblspi.experiments.definitions import Figure, Group, Panel
+from rblspi.experiments.definitions import Figure, Panel
 from rblspi.experiments.results import FigureResult
 from rblspi.experiments.summary import Summary
 from rblspi.plotting.style import BASELINES, GREY, LEARNERS, Stroke
@@ -25,21 +26,19 @@ _MEASURES = {"length": "steps per episode", "return": "return per episode"}
 def draw(result: FigureResult) -> Drawing:
     """Draw a figure of learning curves."""
     figure = result.figure
-    columns = sum(_columns(group) for group in figure.groups)
-    rows = max(_rows(group) for group in figure.groups)
-    strokes = _strokes(figure)
-    drawing = Drawing(
-        figsize=(max(PANEL_WIDTH * columns, 5.6), PANEL_HEIGHT * rows + 1.0), layout="constrained"
-    )
+    widths = [min(group.columns, len(group.panels)) for group in figure.groups]
+    heights = [-(-len(g.panels) // width) for g, width in zip(figure.groups, widths, strict=True)]
+    height = PANEL_HEIGHT * max(heights)
+    size = max(PANEL_WIDTH * sum(widths), 5.6), height + 1.0
+    drawing = Drawing(figsize=size, layout="constrained")
     root: Any = drawing
-    body, foot = root.subfigures(2, 1, height_ratios=[PANEL_HEIGHT * rows + 0.4, 0.45])
-    widths = [_columns(group) for group in figure.groups]
+    body, foot = root.subfigures(2, 1, height_ratios=[height + 0.4, 0.45])
     parts = np.atleast_1d(body.subfigures(1, len(figure.groups), width_ratios=widths, wspace=0.02))
-    limits = figure.limits or _limits(result)
-    for part, group in zip(parts, figure.groups, strict=True):
+    limits, strokes = figure.limits or _limits(result), _strokes(figure)
+    for part, group, rows, columns in zip(parts, figure.groups, heights, widths, strict=True):
         if group.title:
             part.suptitle(group.title, fontsize=11, fontweight="bold")
-        axes = part.subplots(_rows(group), _columns(group), sharex=True, sharey=True, squeeze=False)
+        axes = part.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
         for ax in axes.ravel()[len(group.panels) :]:
             ax.set_visible(False)
         for ax, panel in zip(axes.ravel(), group.panels, strict=False):
@@ -75,7 +74,7 @@ def _draw_curve(ax: Any, summary: Summary, stroke: Stroke, shift: float) -> None
     x = summary.episodes
     step = x[0]
     ax.fill_between(
-        x, summary.percentile_5, summary.percentile_95, color=stroke.colour, alpha=0.13, linewidth=0
+        x, summary.percentile_5, summary.percentile_95, color=stroke.color, alpha=0.13, linewidth=0
     )
     # Shift the bars so that those of different curves do not cover each other.
     error = np.nan_to_num(summary.high - summary.mean)
@@ -83,11 +82,9 @@ def _draw_curve(ax: Any, summary: Summary, stroke: Stroke, shift: float) -> None
         x + 0.07 * step * shift,
         summary.mean,
         yerr=error,
-        color=stroke.colour,
-        marker=stroke.marker,
+        **stroke._asdict(),
         markersize=2.8,
         markeredgewidth=0.9,
-        linestyle=stroke.dashes,
         linewidth=1.3,
         elinewidth=0.9,
         capsize=1.5,
@@ -99,19 +96,8 @@ def _draw_curve(ax: Any, summary: Summary, stroke: Stroke, shift: float) -> None
 
 
 def _legend(foot: Any, strokes: dict[str, Stroke]) -> None:
-    from matplotlib.lines import Line2D
-
-    handles: list[Any] = [
-        Line2D(
-            [],
-            [],
-            color=stroke.colour,
-            marker=stroke.marker,
-            markersize=4,
-            linestyle=stroke.dashes,
-            linewidth=1.5,
-            label=label,
-        )
+    handles = [
+        Line2D([], [], **stroke._asdict(), markersize=4, linewidth=1.5, label=label)
         for label, stroke in strokes.items()
     ]
     foot.legend(handles=handles, loc="center", ncols=min(len(handles), 6), fontsize=9)
@@ -138,11 +124,3 @@ def _limits(result: FigureResult) -> tuple[float, float]:
     high = max(float(s.mean.max()) for s in summaries)
     room = 0.06 * max(high - low, 1e-9)
     return low - room, high + room
-
-
-def _columns(group: Group) -> int:
-    return min(group.columns, len(group.panels))
-
-
-def _rows(group: Group) -> int:
-    return -(-len(group.panels) // _columns(group))

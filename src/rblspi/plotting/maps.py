@@ -8,7 +8,7 @@ dimensions give a slice for each pair of dimensions, through a point that the po
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import combinations
+from itertools import combinations, cycle, islice
 from typing import Any, NamedTuple
 
 import gymnasium as gym
@@ -22,7 +22,7 @@ from matplotlib.ticker import FormatStrFormatter, LogLocator, MaxNLocator, NullF
 from rblspi.core import check
 from rblspi.core.types import Array, Integers
 from rblspi.features.bounds import bounds, input_size
-from rblspi.plotting import style
+from rblspi.plotting.style import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILLION
 from rblspi.policies.linear import LinearPolicy
 from rblspi.rollout.evaluate import Actor, environment_for, greedy_act, policy_of
 from rblspi.rollout.steps import episodes as play
@@ -49,54 +49,31 @@ _NAMES: dict[str, tuple[str, str]] = {
     "CliffWalking": ("state", "up, right, down, left"),
     "Taxi": ("state", "south, north, east, west, pick up, drop off"),
 }
-_COLOURS = (
-    style.BLUE,
-    "#F0E4C2",
-    style.VERMILLION,
-    style.GREEN,
-    style.PURPLE,
-    style.SKY,
-    style.ORANGE,
-)
-_TWO_COLOURS = (style.BLUE, style.ORANGE)
+_COLOURS = (BLUE, "#F0E4C2", VERMILLION, GREEN, PURPLE, SKY, ORANGE)
+_TWO_COLOURS = (BLUE, ORANGE)
 #: the largest number of slices in one figure
 _MOST_PAIRS = 15
-_DEVIATION = "its standard deviation"
 #: number and largest length of the episodes that show where the policy goes
 _EPISODES, _LONGEST = 5, 1000
 
 
 class Slice(NamedTuple):
-    """Action values on a grid over one or two dimensions of the observation.
+    """Action values on a grid over one or two dimensions of the observation."""
 
-    Attributes
-    ----------
-    dimensions : tuple of int
-        The dimensions of the grid; the first is drawn from left to right.
-    axes : tuple of ndarray
-        The grid points along each of them.
-    mean : ndarray, shape (points of the last, ..., points of the first, actions)
-        Action values.
-    std : ndarray or None
-        Standard deviations of the action values, in the same shape.
-    """
-
-    dimensions: tuple[int, ...]
-    axes: tuple[Array, ...]
-    mean: Array
-    std: Array | None
+    dimensions: tuple[int, ...]  # of the grid; the first is drawn from left to right
+    axes: tuple[Array, ...]  # the grid points along each of them
+    mean: Array  # action values, shape (points of the last, ..., points of the first, actions)
+    std: Array | None  # their standard deviations, in the same shape
 
     @property
     def policy(self) -> Integers:
         """The action with the highest mean."""
-        best: Integers = np.argmax(self.mean, axis=-1)
-        return best
+        return np.asarray(self.mean.argmax(axis=-1))
 
     @property
     def value(self) -> Array:
         """The value of the best action."""
-        largest: Array = self.mean.max(axis=-1)
-        return largest
+        return np.asarray(self.mean.max(axis=-1))
 
     @property
     def uncertainty(self) -> Array | None:
@@ -107,27 +84,14 @@ class Slice(NamedTuple):
 
 
 class Maps(NamedTuple):
-    """Slices, and what else is needed to draw them.
-
-    Attributes
-    ----------
-    slices : list of Slice
-    point : ndarray, shape (d,)
-        The observation that all slices go through.
-    path : ndarray, shape (steps, d)
-        Observations of one episode of the policy.
-    names, actions : list of str
-        Names of the dimensions and of the actions.
-    discrete : bool
-        Whether observations are whole numbers.
-    """
+    """Slices, and what else is needed to draw them."""
 
     slices: list[Slice]
-    point: Array
-    path: Array
-    names: list[str]
-    actions: list[str]
-    discrete: bool
+    point: Array  # the observation that all slices go through, shape (d,)
+    path: Array  # observations of one episode of the policy, shape (steps, d)
+    names: list[str]  # of the dimensions
+    actions: list[str]  # their names
+    discrete: bool  # whether observations are whole numbers
 
 
 def compute(
@@ -163,17 +127,15 @@ def compute(
     """
     check.count("resolution", resolution, least=2)
     policy: LinearPolicy = policy_of(actor)
-    space = policy.observation_space
-    size = input_size(space)
+    size = input_size(policy.observation_space)
     episodes = _visited(actor, env, seed)
     seen = np.concatenate(episodes) if episodes else np.zeros((1, size))
     lower, upper = _limits(policy, seen, low, high)
-    point = np.asarray(at, dtype=np.float64) if at is not None else np.median(seen, axis=0)
-    if at is None and not episodes:
-        point = (lower + upper) / 2
+    middle = np.median(seen, axis=0) if episodes else (lower + upper) / 2
+    point = middle if at is None else np.asarray(at, dtype=np.float64)
     if point.shape != (size,):
         raise ValueError(f"at={at} must have {size} numbers, one for each dimension")
-    discrete = not isinstance(space, gym.spaces.Box)
+    discrete = not isinstance(policy.observation_space, gym.spaces.Box)
     if discrete:
         point = np.round(point)
     axes = [
@@ -190,10 +152,9 @@ def _dimensions(size: int, pairs: Sequence[tuple[int, int]] | None) -> list[tupl
     if size == 1:
         return [(0,)]
     if pairs is None:
-        chosen = list(combinations(range(size), 2))
-        if len(chosen) > _MOST_PAIRS:
-            chosen = [(i, i + 1) for i in range(0, min(size - 1, 2 * _MOST_PAIRS), 2)]
-        return list(chosen)
+        every = list(combinations(range(size), 2))
+        neighbours = [(i, i + 1) for i in range(0, min(size - 1, 2 * _MOST_PAIRS), 2)]
+        return [*(every if len(every) <= _MOST_PAIRS else neighbours)]
     for pair in pairs:
         if len(set(pair)) != 2 or not all(0 <= d < size for d in pair):
             raise ValueError(f"pairs has {pair}: give two different dimensions below {size}")
@@ -273,26 +234,28 @@ def draw(maps: Maps, path: bool = True) -> Drawing:
     """
     if len(maps.slices[0].dimensions) == 1:
         return _draw_line(maps)
-    rows = len(maps.slices)
-    columns = 2 if maps.slices[0].std is None else 3
+    titles = (
+        ["Value", "Policy"] if maps.slices[0].std is None else ["Value", "Uncertainty", "Policy"]
+    )
+    rows, columns = len(maps.slices), len(titles)
     figure = Drawing(figsize=(3.5 * columns, 2.75 * rows + 0.35), layout="constrained")
     panels = figure.subplots(rows, columns, squeeze=False)
     colours = _action_colours(len(maps.actions))
     whole = len(maps.point) == 2
     for row, one in zip(panels, maps.slices, strict=True):
-        _draw_values(figure, row[0], one.value, one, "viridis", "value of the best action")
+        _draw_values(figure, row[0], one, one.value, "viridis", "value of the best action")
         if one.uncertainty is not None:
-            _draw_values(figure, row[1], one.uncertainty, one, "magma", _DEVIATION)
-        _draw_policy(row[-1], one, colours)
+            _draw_values(figure, row[1], one, one.uncertainty, "magma", "its standard deviation")
+        row[-1].pcolormesh(
+            *one.axes, one.policy, **_by_action(colours), shading="nearest", rasterized=True
+        )
         for panel in row:
-            _label(panel, maps, one)
-            if path and whole:
+            panel.set(xlabel=maps.names[one.dimensions[0]], ylabel=maps.names[one.dimensions[1]])
+            panel.grid(False)
+            panel.margins(0)
+            if path and whole and len(maps.path):
                 _draw_path(panel, maps.path)
-    for panel, title in zip(
-        panels[0],
-        ["Value", "Uncertainty", "Policy"] if columns == 3 else ["Value", "Policy"],
-        strict=True,
-    ):
+    for panel, title in zip(panels[0], titles, strict=True):
         panel.set_title(title, fontweight="bold")
     patches = [Patch(color=c, label=name) for c, name in zip(colours, maps.actions, strict=True)]
     figure.legend(handles=patches, loc="outside lower right", ncols=min(len(patches), 6))
@@ -303,15 +266,20 @@ def draw(maps: Maps, path: bool = True) -> Drawing:
 
 
 def _action_colours(count: int) -> list[str]:
-    colours = _TWO_COLOURS if count == 2 else _COLOURS
-    return [colours[i % len(colours)] for i in range(count)]
+    return list(islice(cycle(_TWO_COLOURS if count == 2 else _COLOURS), count))
+
+
+def _by_action(colours: list[str]) -> dict[str, Any]:
+    """How to draw a mesh of actions."""
+    norm = BoundaryNorm(np.arange(len(colours) + 1) - 0.5, len(colours))
+    return {"cmap": ListedColormap(colours), "norm": norm}
 
 
 def _draw_values(
-    figure: Drawing, panel: Axes, values: Array, one: Slice, colours: str, label: str
+    figure: Drawing, panel: Axes, one: Slice, values: Array, colours: str, label: str
 ) -> None:
     # Standard deviations differ by orders of magnitude between visited and unvisited places.
-    wide = bool(values.min() > 0) and label == _DEVIATION and values.max() > 20 * values.min()
+    wide = colours == "magma" and bool(0 < 20 * values.min() < values.max())
     norm = LogNorm(values.min(), values.max()) if wide else None
     mesh = panel.pcolormesh(
         *one.axes, values, cmap=colours, norm=norm, shading="nearest", rasterized=True
@@ -319,13 +287,7 @@ def _draw_values(
     if min(values.shape) > 20 and np.ptp(values) > 0:
         levels = np.geomspace(values.min(), values.max(), 9)[1:-1] if wide else 8
         panel.contour(
-            *one.axes,
-            values,
-            levels=levels,
-            colors="white",
-            linewidths=0.4,
-            linestyles="solid",
-            alpha=0.6,
+            *one.axes, values, levels, colors="white", linewidths=0.4, linestyles="solid", alpha=0.6
         )
     bar = figure.colorbar(mesh, ax=panel, pad=0.02, fraction=0.06)
     bar.set_label(label, fontsize=8)
@@ -335,26 +297,6 @@ def _draw_values(
         bar.ax.yaxis.set_major_formatter(FormatStrFormatter("%g"))
         bar.ax.yaxis.set_minor_formatter(NullFormatter())
     bar.outline.set_visible(False)
-
-
-def _draw_policy(panel: Axes, one: Slice, colours: list[str]) -> None:
-    norm = BoundaryNorm(np.arange(len(colours) + 1) - 0.5, len(colours))
-    panel.pcolormesh(
-        *one.axes,
-        one.policy,
-        cmap=ListedColormap(colours),
-        norm=norm,
-        shading="nearest",
-        rasterized=True,
-    )
-
-
-def _label(panel: Axes, maps: Maps, one: Slice) -> None:
-    first, second = one.dimensions
-    panel.set_xlabel(maps.names[first])
-    panel.set_ylabel(maps.names[second])
-    panel.grid(False)
-    panel.margins(0)
 
 
 def _draw_path(panel: Axes, path: Array) -> None:
@@ -383,8 +325,7 @@ def _draw_line(maps: Maps) -> Drawing:
     panel.legend()
     half = (points[1] - points[0]) / 2
     edges = np.append(points - half, points[-1] + half)
-    norm = BoundaryNorm(np.arange(len(colours) + 1) - 0.5, len(colours))
-    strip.pcolormesh(edges, [0, 1], one.policy[None], cmap=ListedColormap(colours), norm=norm)
+    strip.pcolormesh(edges, [0, 1], one.policy[None], **_by_action(colours))
     strip.set_yticks([])
     strip.set_ylabel("policy", rotation=0, ha="right", va="center")
     strip.set_xlabel(maps.names[0])

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import base64
 import html
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import repeat
 from pathlib import Path
 
 from matplotlib.figure import Figure as Drawing
 
 from rblspi.core.progress import duration
-from rblspi.experiments.definitions import Curve, Group, Panel, canonical
-from rblspi.experiments.judging import Finding, Judgement, Verdict
-from rblspi.experiments.results import CurveResult, FigureResult
+from rblspi.experiments.definitions import Curve, canonical
+from rblspi.experiments.judging import Judgement, Verdict
+from rblspi.experiments.results import FigureResult
 from rblspi.experiments.summary import BOOTSTRAP_SEED, RESAMPLES
 from rblspi.plotting import curves
 from rblspi.plotting.style import save, style
@@ -68,38 +69,34 @@ def write(
 
 
 _CSS = """
-:root { color-scheme: light; --ink: #1c2126; --soft: #5b6670; --line: #dde2e6; --pale: #f6f8f9; }
-* { box-sizing: border-box; }
-body { margin: 0 auto; max-width: 76rem; padding: 2.5rem 2rem 5rem; color: var(--ink);
-  background: white; font: 16px/1.55 system-ui, "Segoe UI", "DejaVu Sans", sans-serif; }
+:root { color-scheme: light; --soft: #5b6670; --line: #dde2e6; --link: #0b5c8f; }
+body { box-sizing: border-box; margin: 0 auto; max-width: 76rem; padding: 2.5rem 2rem 5rem;
+  color: #1c2126; font: 16px/1.55 system-ui, "Segoe UI", "DejaVu Sans", sans-serif; }
 h1 { font-size: 1.9rem; line-height: 1.2; margin: 0 0 .4rem; }
 h2 { font-size: 1.35rem; margin: 3rem 0 .6rem; padding-top: 1rem;
   border-top: 1px solid var(--line); }
 p, li { max-width: 48rem; }
-.lead { color: var(--soft); }
-nav { display: flex; flex-wrap: wrap; gap: .2rem 1rem; }
-a { color: #0b5c8f; }
+nav, .counts { display: flex; flex-wrap: wrap; gap: .2rem 1rem; margin: 1rem 0; }
+a, summary { color: var(--link); }
+summary { cursor: pointer; margin-bottom: .4rem; }
 table { border-collapse: collapse; width: 100%; font-size: .88rem;
   font-variant-numeric: tabular-nums; }
-th { text-align: left; font-weight: 600; color: var(--soft); border-bottom: 2px solid var(--line);
+th { text-align: left; font-weight: 600; border-bottom: 2px solid var(--line);
   padding: .35rem .6rem; vertical-align: bottom; }
 td { border-bottom: 1px solid var(--line); padding: .4rem .6rem; vertical-align: top; }
-td.number, th.number { text-align: right; white-space: nowrap; }
-table.claims > tbody > tr > td:first-child { white-space: nowrap; font-weight: 600; }
-.rule { color: var(--soft); font-size: .92em; margin: .25rem 0 0; }
+.number { text-align: right; white-space: nowrap; }
+.claims > tbody > tr > td:first-child { white-space: nowrap; font-weight: 600; }
+.lead, .rule, .note, .aside td, figcaption, th { color: var(--soft); }
+.rule { font-size: .92em; margin: .25rem 0 0; }
+.note { font-size: .85em; max-width: 16rem; }
 .verdict { display: inline-block; padding: .1rem .6rem; border-radius: 1rem; font-weight: 600;
   white-space: nowrap; font-size: .85rem; }
 .holds { background: #d5eef0; color: #00565d; }
 .does-not-hold { background: #fbe0d3; color: #8a3200; }
 .undecided { background: #ebecee; color: #444c54; }
-.note { color: var(--soft); font-size: .85em; max-width: 16rem; }
-.aside td { color: var(--soft); }
 figure { margin: 1rem 0; }
 figure img { width: 100%; height: auto; }
-figcaption { color: var(--soft); font-size: .92rem; max-width: 56rem; }
-summary { cursor: pointer; color: #0b5c8f; }
-details[open] > summary { margin-bottom: .4rem; }
-.counts { display: flex; gap: .6rem; flex-wrap: wrap; margin: 1rem 0; }
+figcaption { font-size: .92rem; max-width: 56rem; }
 .wide { overflow-x: auto; }
 """
 
@@ -108,7 +105,6 @@ _WORDS: dict[Verdict, str] = {
     "does not hold": "do not hold",
     "undecided": "undecided",
 }
-
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 
 
@@ -118,14 +114,9 @@ def _page(
     pictures: Mapping[str, Path],
     heading: str,
 ) -> str:
-    links = "".join(
-        f'<a href="#{_text(r.figure.id)}">{_text(r.figure.title.split(":")[0])}</a>'
-        for r in results
-    )
     claims = [_claims(judgements)] if judgements else []
-    sections = [_figure(result, pictures[result.figure.id]) for result in results]
-    head = _head(heading, results, judgements, links)
-    body = "\n".join([head, *claims, *sections, _about(results)])
+    figures = [_figure(result, pictures[result.figure.id]) for result in results]
+    body = "\n".join([_head(heading, results, judgements), *claims, *figures, _about(results)])
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -143,27 +134,28 @@ def _page(
 """
 
 
-def _head(
-    heading: str, results: Sequence[FigureResult], judgements: Sequence[Judgement], links: str
-) -> str:
-    settings = distinct(results)
-    runs = sum(result.runs for result in settings)
-    verdicts = [judgement.verdict for judgement in judgements]
-    counts = "".join(
-        f"{_badge(verdict, f'{verdicts.count(verdict)} {words}')}"
-        for verdict, words in _WORDS.items()
-        if verdict in verdicts
-    )
-    nav = ('<a href="#claims">Claims</a>' if judgements else "") + links
+def _head(heading: str, results: Sequence[FigureResult], judgements: Sequence[Judgement]) -> str:
+    curves = distinct(results)
+    badges = "".join(_badge(*counted) for counted in _counted(j.verdict for j in judgements))
+    links = {"claims": "Claims"} if judgements else {}
+    links |= {result.figure.id: result.figure.title.split(":")[0] for result in results}
+    links["about"] = "How it was made"
+    nav = "".join(f'<a href="#{_text(place)}">{_text(name)}</a>' for place, name in links.items())
     return f"""<h1>{_text(heading)}</h1>
-<p class="lead">{runs:,} runs of {len(settings)} settings, {cost_text(results)} of processor
-time.</p>
-<div class="counts">{counts}</div>
-<nav>{nav}<a href="#about">How it was made</a></nav>"""
+<p class="lead">{sum(curve.runs for curve in curves):,} runs of {len(curves)} settings,
+{cost_text(results)} of processor time.</p>
+<div class="counts">{badges}</div>
+<nav>{nav}</nav>"""
 
 
-def _badge(verdict: str, words: str = "") -> str:
-    return f'<span class="verdict {verdict.replace(" ", "-")}">{_text(words or verdict)}</span>'
+def _counted(verdicts: Iterable[Verdict]) -> list[tuple[Verdict, str]]:
+    """Each verdict that occurs, and how often in words."""
+    found = list(verdicts)
+    return [(v, f"{found.count(v)} {words}") for v, words in _WORDS.items() if v in found]
+
+
+def _badge(verdict: Verdict, words: str) -> str:
+    return f'<span class="verdict {verdict.replace(" ", "-")}">{words}</span>'
 
 
 def _claims(judgements: Sequence[Judgement]) -> str:
@@ -182,122 +174,102 @@ the last 100 episodes of a run, “overall” all of them.</p>
 
 
 def _claim(judgement: Judgement) -> str:
-    claim = judgement.claim
-    note = f'<div class="note">{_text(judgement.note)}</div>' if judgement.note else ""
+    claim, verdict, findings, note = judgement
+    rows = (
+        (
+            *(_text(finding.what), interval_text(*finding.measured), side_text(finding)),
+            *(finding.runs, finding.verdict),
+        )
+        for finding in findings
+    )
+    kinds = ["" if finding.counts else "aside" for finding in findings]
+    measured = _table(["number", "#mean [95%]", "#line", "#runs", ""], rows, kinds)
+    if len(findings) > 4:
+        counted = _counted(finding.verdict for finding in findings if finding.counts)
+        summary = ", ".join(words for _, words in counted)
+        measured = f"<details><summary>{summary}</summary>{measured}</details>"
     return f"""<tr id="claim-{claim.id}"><td>{claim.id}</td>
 <td>{_text(claim.says)}<p class="rule">{_text(claim.judged_by)}
 <a href="#{claim.figure}">Figure</a></p></td>
-<td>{_badge(judgement.verdict)}{note}</td>
-<td>{_findings(judgement.findings)}</td></tr>"""
+<td>{_badge(verdict, verdict)}<div class="note">{_text(note)}</div></td>
+<td>{measured if findings else ""}</td></tr>"""
 
 
-def _findings(findings: Sequence[Finding]) -> str:
-    if not findings:
-        return ""
-    rows = "".join(
-        f'<tr class="{_kind(finding)}"><td>{_text(finding.what)}</td>'
-        f'<td class="number">{interval_text(*finding.measured)}</td>'
-        f'<td class="number">{side_text(finding)}</td>'
-        f'<td class="number">{finding.runs}</td><td>{_text(finding.verdict)}</td></tr>'
-        for finding in findings
+def _table(columns: Sequence[str], rows: Iterable[Iterable[object]], kinds: Iterable[str]) -> str:
+    """A table; ``#`` before the name of a column stands for numbers, kinds are classes of rows."""
+    sides = ['class="number"' if column.startswith("#") else "" for column in columns]
+    head = "".join(f"<th {s}>{c.lstrip('#')}</th>" for s, c in zip(sides, columns, strict=True))
+    lines = (
+        f'<tr class="{kind}">'
+        + "".join(f"<td {side}>{cell}</td>" for side, cell in zip(sides, row, strict=True))
+        + "</tr>"
+        for row, kind in zip(rows, kinds, strict=False)
     )
-    table = (
-        '<table><thead><tr><th>number</th><th class="number">mean [95%]</th>'
-        '<th class="number">line</th><th class="number">runs</th><th></th></tr></thead>'
-        f"<tbody>{rows}</tbody></table>"
-    )
-    if len(findings) <= 4:
-        return table
-    counted = [finding.verdict for finding in findings if finding.counts]
-    parts = [
-        f"{counted.count(verdict)} {words}"
-        for verdict, words in _WORDS.items()
-        if verdict in counted
-    ]
-    return f"<details><summary>{', '.join(parts)}</summary>{table}</details>"
-
-
-def _kind(finding: Finding) -> str:
-    return "counted" if finding.counts else "aside"
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
 
 
 def _figure(result: FigureResult, picture: Path) -> str:
     figure = result.figure
     data = base64.b64encode(picture.read_bytes()).decode()
+    caption = figure.caption or (
+        f"Each point is the mean of {figure.block} episodes over all runs; bars are the 95% "
+        "confidence interval of that mean, shaded regions hold the runs between the 5th and the "
+        "95th percentile."
+    )
     return f"""<h2 id="{_text(figure.id)}">{_text(figure.title)}</h2>
 <figure><img alt="{_text(figure.title)}" src="data:image/svg+xml;base64,{data}">
-<figcaption>{_caption(result)}</figcaption></figure>
+<figcaption>{_text(caption)}</figcaption></figure>
 <details><summary>Settings and numbers</summary>
 <div class="wide">{_curves(result)}</div></details>"""
 
 
-def _caption(result: FigureResult) -> str:
-    return _text(result.figure.caption) or (
-        f"Each point is the mean of {result.figure.block} episodes over all runs; bars are the 95% "
-        "confidence interval of that mean, shaded regions hold the runs between the 5th and the "
-        "95th percentile."
-    )
-
-
 def _curves(result: FigureResult) -> str:
     figure = result.figure
-    several = len({canonical(dict(curve.basis)) for curve in figure.curves}) > 1
-    rows = "".join(
-        _curve(result, group, panel, curve, several)
+    bases = {canonical(curve.plain["basis"]) for curve in figure.curves}
+    first = figure.curves[0]
+    others = " and others" if len({curve.environment for curve in figure.curves}) > 1 else ""
+    amount = f"{first.episodes} episodes" if first.episodes else f"{first.samples} samples"
+    basis = f"; {_basis(first)}" if len(bases) == 1 else ""
+    columns = (
+        *("panel", "curve", "settings", "#runs", "#seeds", "#steps", "#time"),
+        *("#last point: mean [95%]", "#interquartile mean [95%]", "#runs with warnings"),
+    )
+    rows = (
+        _curve(result, ", ".join(filter(None, (group.title, panel.title))), curve, len(bases) > 1)
         for group in figure.groups
         for panel in group.panels
         for curve in panel.curves
     )
-    first = figure.curves[0]
-    others = " and others" if len({curve.environment for curve in figure.curves}) > 1 else ""
-    amount = f"{first.episodes} episodes" if first.episodes else f"{first.samples} samples"
-    basis = "" if several else f"; {_basis(first)}"
     return (
         f"<p>{_text(first.environment)}{others}; {amount} a run{_text(basis)}.</p>"
-        "<table><thead><tr><th>panel</th><th>curve</th><th>settings</th>"
-        '<th class="number">runs</th><th class="number">seeds</th><th class="number">steps</th>'
-        '<th class="number">time</th><th class="number">last point: mean [95%]</th>'
-        '<th class="number">interquartile mean [95%]</th><th class="number">runs with warnings</th>'
-        f"</tr></thead><tbody>{rows}</tbody></table>"
+        f"{_table(columns, rows, repeat(''))}"
     )
 
 
-def _curve(result: FigureResult, group: Group, panel: Panel, curve: Curve, with_basis: bool) -> str:
+def _curve(result: FigureResult, place: str, curve: Curve, with_basis: bool) -> Sequence[object]:
     """A row of the table of settings and numbers."""
     found, summary = result[curve], result.summaries.get(curve.digest)
-    place = ", ".join(part for part in (group.title, panel.title) if part)
-    settings = _settings(curve) + (f"; {_basis(curve)}" if with_basis else "")
+    settings = ", ".join(
+        f"{_SYMBOLS.get(name, name)} = {'end of episode' if value == 'episode' else value}"
+        for name, value in curve.settings.items()
+    )
+    if with_basis:
+        settings += f"; {_basis(curve)}"
     mean = iqm = "–"
     if summary is not None:
         mean = interval_text(summary.mean[-1], summary.low[-1], summary.high[-1])
         iqm = interval_text(summary.iqm[-1], summary.iqm_low[-1], summary.iqm_high[-1])
     warned = sum(bool(record.warnings) for record in found.records)
-    numbers = (
-        *(found.runs, _seeds(found), f"{found.steps:,}", duration(found.seconds)),
-        *(mean, iqm, warned or ""),
-    )
-    texts = "".join(f"<td>{_text(text)}</td>" for text in (place, curve.label, settings))
-    cells = "".join(f'<td class="number">{number}</td>' for number in numbers)
-    return f"<tr>{texts}{cells}</tr>"
-
-
-_SYMBOLS = {
-    "prior_precision": "α",
-    "noise_precision": "β",
-    "update_every": "K",
-    "discount": "γ",
-}
-
-
-def _settings(curve: Curve) -> str:
-    return ", ".join(
-        f"{_SYMBOLS.get(name, name)} = {'end of episode' if value == 'episode' else value}"
-        for name, value in curve.settings.items()
+    return (
+        *(_text(place), _text(curve.label), _text(settings), found.runs, _seeds(found.seeds)),
+        *(f"{found.steps:,}", duration(found.seconds), mean, iqm, warned or ""),
     )
 
 
-def _seeds(result: CurveResult) -> str:
-    seeds = result.seeds
+_SYMBOLS = {"prior_precision": "α", "noise_precision": "β", "update_every": "K", "discount": "γ"}
+
+
+def _seeds(seeds: tuple[int, ...]) -> str:
     if not seeds:
         return "–"
     consecutive = seeds == tuple(range(seeds[0], seeds[-1] + 1))
@@ -315,37 +287,32 @@ def _plain(value: object) -> str:
 
 
 def _about(results: Sequence[FigureResult]) -> str:
-    settings = distinct(results)
-    records = [record for result in settings for record in result.records]
-    made = " ".join(
-        "<li>" + ", ".join(f"{_text(k)} {_text(v)}" for k, v in combination.items()) + "</li>"
-        for combination in versions_of(results)
-    )
-    old = sum(not result.present_code for result in settings)
+    curves = distinct(results)
+    records = [record for curve in curves for record in curve.records]
+    made = _list(", ".join(f"{k} {v}" for k, v in found.items()) for found in versions_of(results))
+    old = sum(not curve.present_code for curve in curves)
     changed = (
-        f"<p>The runs of {old} of {len(settings)} settings were made by another version of the "
-        "code than the one that wrote this page.</p>"
-        if old
-        else ""
+        f"<p>The runs of {old} of {len(curves)} settings were made by another version of the code "
+        "than the one that wrote this page.</p>"
     )
-    codes = sorted({record.code for record in records})
+    codes = ", ".join(sorted({record.code for record in records})) or "–"
     warnings = sorted({warning for record in records for warning in record.warnings})
     warned = (
-        "<details><summary>What algorithms warned of</summary><ul>"
-        + "".join(f"<li>{_text(warning)}</li>" for warning in warnings[:20])
-        + "</ul></details>"
-        if warnings
-        else ""
+        f"<details><summary>What algorithms warned of</summary>{_list(warnings[:20])}</details>"
     )
     return f"""<h2 id="about">How it was made</h2>
 <p>Run number i of every setting has seed i, from 0; the seed determines a run to the last bit.
 Interquartile means are those of the middle half of the runs, with intervals from {RESAMPLES}
 bootstrap resamples (seed {BOOTSTRAP_SEED}).</p>
-<p>Versions:</p><ul>{made}</ul>
-{changed}
+<p>Versions:</p>{made}
+{changed if old else ""}
 <details><summary>Versions of the code behind the runs</summary>
-<p>{_text(", ".join(codes)) or "–"}</p></details>
-{warned}"""
+<p>{_text(codes)}</p></details>
+{warned if warnings else ""}"""
+
+
+def _list(texts: Iterable[str]) -> str:
+    return "<ul>" + "".join(f"<li>{_text(text)}</li>" for text in texts) + "</ul>"
 
 
 def _text(value: str) -> str:

@@ -16,11 +16,11 @@ PURPLE, SKY, BLACK, GREY = "#CC79A7", "#56B4E9", "#111111", "#7F7F7F"
 
 
 class Stroke(NamedTuple):
-    """Colour, marker and dashes of a curve."""
+    """The look of a curve, in the words of Matplotlib."""
 
-    colour: str
+    color: str
     marker: str
-    dashes: Literal["-", "--", ":"]
+    linestyle: Literal["-", "--", ":"]
 
 
 LEARNERS = (

@@ -20,11 +20,12 @@ def write_claims(
     folder: Path, judgements: Sequence[Judgement], results: Sequence[FigureResult]
 ) -> None:
     """Write ``claims.json`` and ``claims.md``."""
+    curves = distinct(results)
     content = {
         "claims": [judgement.plain for judgement in judgements],
-        "runs": sum(curve.runs for curve in distinct(results)),
-        "steps": sum(curve.steps for curve in distinct(results)),
-        "processor_seconds": round(sum(curve.seconds for curve in distinct(results)), 1),
+        "runs": sum(curve.runs for curve in curves),
+        "steps": sum(curve.steps for curve in curves),
+        "processor_seconds": round(sum(curve.seconds for curve in curves), 1),
         "versions": versions_of(results),
     }
     text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
@@ -34,23 +35,19 @@ def write_claims(
 
 def write_summaries(path: Path, results: Sequence[FigureResult]) -> None:
     """Write the learning curves of all figures as CSV, a row for every point."""
-    names = Summary._fields
+    columns = ("environment", "algorithm", "basis", "settings")
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(
-            ["figure", "measure", "environment", "algorithm", "basis", "settings", *names]
-        )
+        writer.writerow(["figure", "measure", *columns, *Summary._fields])
         for result in results:
-            for curve in result.figure.curves:
-                summary = result.summaries.get(curve.digest)
-                if summary is None:
-                    continue
-                head = [result.figure.id, result.figure.measure, curve.environment]
-                head += [curve.algorithm, canonical(dict(curve.basis))]
-                head += [canonical(dict(curve.settings))]
-                for i in range(len(summary.episodes)):
-                    row = [f"{getattr(summary, name)[i]:.7g}" for name in names[1:]]
-                    writer.writerow([*head, summary.runs, *row])
+            for digest, (runs, *arrays) in result.summaries.items():
+                plain = [result.curves[digest].curve.plain[name] for name in columns]
+                texts = [value if isinstance(value, str) else canonical(value) for value in plain]
+                for point in zip(*arrays, strict=True):
+                    numbers = [f"{value:.7g}" for value in point]
+                    writer.writerow(
+                        [result.figure.id, result.figure.measure, *texts, runs, *numbers]
+                    )
 
 
 def _markdown(judgements: Sequence[Judgement], results: Sequence[FigureResult]) -> str:
@@ -67,9 +64,9 @@ def _markdown(judgements: Sequence[Judgement], results: Sequence[FigureResult]) 
             f"| {judgement.claim.id} | {judgement.claim.says}<br>*Judged by:* "
             f"{judgement.claim.judged_by} | **{judgement.verdict}**{note} | {measured} |"
         )
-    total = f"{sum(curve.runs for curve in distinct(results))} runs, {cost_text(results)}"
-    lines += ["", f"{total} of processor time. Intervals are 95% confidence intervals.", ""]
-    return "\n".join(lines)
+    runs = sum(curve.runs for curve in distinct(results))
+    total = f"{runs} runs, {cost_text(results)} of processor time."
+    return "\n".join([*lines, "", f"{total} Intervals are 95% confidence intervals.", ""])
 
 
 # What the page shows as well --------------------------------------------------------------------

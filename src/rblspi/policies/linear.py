@@ -188,18 +188,8 @@ class LinearPolicy:
     ) -> Array:
         """How likely each action is the best one: its share of the drawn value functions.
 
-        Parameters
-        ----------
-        observation : array_like
-            One observation, or a batch of them.
-        samples : int
-            A probability p is known up to the standard error (p (1 - p) / samples)^1/2.
-        rng : numpy.random.Generator, optional
-            As for `action_values`.
-
-        Returns
-        -------
-        ndarray, shape (actions,), or (N, actions) for a batch
+        The arguments are those of `action_values`, the shape is that of its mean. A probability
+        p has the standard error (p (1 - p) / samples)^1/2.
         """
         check.count("samples", samples)
         values = self.action_values(observation, samples, rng).samples
@@ -220,13 +210,7 @@ class LinearPolicy:
         return values
 
     def make_environment(self, **arguments: Any) -> gym.Env[Any, Any]:
-        """The environment that the policy is for, made anew.
-
-        Parameters
-        ----------
-        **arguments
-            Of the environment; they override those that it was described with.
-        """
+        """The environment that the policy is for; arguments override those of its description."""
         if self.environment is None:
             raise ValueError(
                 "the policy was fitted to logs and names no environment to act in: pass one, or "

@@ -1,7 +1,7 @@
 """What the paper claims about its figures, and which measurements decide each claim.
 
-The rules of `rblspi.experiments.judging` turn the findings into verdicts. They were written before
-the runs were made.
+Every claim stands above the function that measures it. The rules of `rblspi.experiments.judging`
+turn what it finds into a verdict. They were written before the runs were made.
 
 *Final* steps and returns are means over the last 100 episodes of a run. *Overall* ones are means
 over all its episodes, which is the height of the learning curve.
@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from rblspi.core.types import Array
-from rblspi.experiments.definitions import Curve
+from rblspi.experiments.definitions import Curve, Measure
 from rblspi.experiments.judging import (
     Claim,
     Evidence,
@@ -39,33 +39,39 @@ BEST_PUDDLE_RETURN = -18.7
 #: the optimal policy of the chain walk: left in the first half, right in the second
 OPTIMAL_CHAIN = (0,) * 10 + (1,) * 10
 
-
-def _k(period: Period) -> str:
-    return "K = 500" if period == "episode" else f"K = {period}"
-
-
-def _final_steps(evidence: Evidence, curve: Curve) -> Array:
-    steps: Array = evidence.lengths(curve)[:, -FINAL:].mean(axis=1)
-    return steps
+Rule = Callable[[Evidence], Iterator[Finding]]
+CLAIMS: list[Claim] = []
 
 
-def _final_return(evidence: Evidence, curve: Curve) -> Array:
-    returns: Array = evidence.returns(curve)[:, -FINAL:].mean(axis=1)
-    return returns
+def _claim(name: str, figure: str, says: str, judged_by: str) -> Callable[[Rule], Rule]:
+    """Add a claim that is judged by the decorated function."""
+
+    def add(rule: Rule) -> Rule:
+        CLAIMS.append(Claim(name, figure, says, judged_by, rule))
+        return rule
+
+    return add
 
 
-def _overall(evidence: Evidence, curves: Sequence[Curve], measure: str = "length") -> Array:
+def _final(evidence: Evidence, curve: Curve, measure: Measure = "length") -> Array:
+    """Mean over the final episodes, one number per seed."""
+    means: Array = evidence.episodes(curve, measure)[:, -FINAL:].mean(axis=1)
+    return means
+
+
+def _overall(evidence: Evidence, *curves: Curve, measure: Measure = "length") -> Array:
     """Mean over all episodes and over curves, one number per seed."""
-    return evidence.common(
-        curves,
-        lambda curve: np.asarray(evidence.of(curve).arrays[measure], np.float64).mean(axis=1),
-    )
+    return evidence.common(curves, lambda curve: evidence.episodes(curve, measure).mean(axis=1))
 
 
 def _grid(
     domain: Domain, periods: Sequence[Period], alphas: Sequence[float], betas: Sequence[float]
 ) -> list[Curve]:
     return [paper.rblspi(domain, k, a, b) for k in periods for a in alphas for b in betas]
+
+
+def _k(period: Period) -> str:
+    return "K = 500" if period == "episode" else f"K = {period}"
 
 
 def _alpha(curve: Curve) -> str:
@@ -93,20 +99,21 @@ def improvements_needed(values: Array) -> float:
     return float(wrong[-1] + 2) if len(wrong) else 1.0
 
 
+@_claim(
+    *("chain-1", "chain"),
+    "From the same 5000 samples, BLSPI and LSPI both arrive at the optimal policy of the chain "
+    "within six policy improvements.",
+    "In more than 9 of 10 fresh sample sets, for either algorithm.",
+)
 def _chain_optimal(evidence: Evidence) -> Iterator[Finding]:
     for curve in (paper.BLSPI, paper.LSPI):
         needed = np.array([improvements_needed(values) for values in evidence.of(curve).tables])
-        yield share(
-            f"{curve.label}: share of sample sets with the optimal policy within 6 improvements",
-            needed <= 6,
-            0.9,
-            above=True,
-        )
+        what = "share of sample sets with the optimal policy within 6 improvements"
+        yield share(f"{curve.label}: {what}", needed <= 6, 0.9, above=True)
         reached = needed[np.isfinite(needed)]
         if len(reached):
-            yield below(
-                f"{curve.label}: improvements needed, where it gets there", reached, 6, False
-            )
+            what = f"{curve.label}: improvements needed, where it gets there"
+            yield below(what, reached, 6, counts=False)
 
 
 def chain_differences(bayesian: Array, plain: Array) -> tuple[Array, Array]:
@@ -128,30 +135,40 @@ def chain_differences(bayesian: Array, plain: Array) -> tuple[Array, Array]:
     return difference, (a.argmax(axis=2) == b.argmax(axis=2)).mean(axis=1)
 
 
+@_claim(
+    *("chain-2", "chain"),
+    "Values and policies of BLSPI stay close to those of LSPI throughout.",
+    "At the worst iteration, on average over sample sets: values differ by less than 5% of the "
+    "largest, and the policies agree in more than 95% of the states. (In the paper's own figure, "
+    "with other samples, values differ by 26% at the second iteration, and the policies agree in "
+    "all states throughout.)",
+)
 def _chain_close(evidence: Evidence) -> Iterator[Finding]:
     bayesian, plain = (evidence.of(c).tables_by_seed for c in (paper.BLSPI, paper.LSPI))
-    differences, agreements = [], []
-    for seed in sorted(bayesian.keys() & plain.keys()):
-        difference, agreement = chain_differences(bayesian[seed], plain[seed])
-        differences.append(difference.max())
-        agreements.append(agreement.min())
+    seeds = sorted(bayesian.keys() & plain.keys())
+    compared = [chain_differences(bayesian[seed], plain[seed]) for seed in seeds]
     yield below(
         "largest difference of values at any iteration, relative to the largest value",
-        np.array(differences),
+        np.array([difference.max() for difference, _ in compared]),
         0.05,
     )
     yield above(
-        "share of states with the same policy, at the worst iteration", np.array(agreements), 0.95
+        "share of states with the same policy, at the worst iteration",
+        np.array([agreement.min() for _, agreement in compared]),
+        0.95,
     )
 
 
 # Mountain cars -------------------------------------------------------------------------------
 
+CARS = ((CAR, 0.1, "standard"), (SPARSE_CAR, 1000.0, "sparse"))
+_UNDER_110 = "Final steps below 110 with the best α; the other α are shown beside it."
 
-def _under_110(domain: Domain, beta: float) -> Callable[[Evidence], Iterator[Finding]]:
+
+def _under_110(domain: Domain, beta: float) -> Rule:
     def findings(evidence: Evidence) -> Iterator[Finding]:
         curves = _grid(domain, [20], paper.CAR_ALPHAS, [beta])
-        finals = {_alpha(curve): _final_steps(evidence, curve) for curve in curves}
+        finals = {_alpha(curve): _final(evidence, curve) for curve in curves}
         best = min(finals, key=lambda alpha: float(finals[alpha].mean()))
         for alpha, values in finals.items():
             yield below(f"final steps, K = 20, {alpha}", values, 110.0, alpha == best)
@@ -159,58 +176,67 @@ def _under_110(domain: Domain, beta: float) -> Callable[[Evidence], Iterator[Fin
     return findings
 
 
-CARS = ((CAR, 0.1, "standard"), (SPARSE_CAR, 1000.0, "sparse"))
+_claim(
+    *("car-1", "main"),
+    "On the standard car, RBLSPI (K = 20, β = 0.1) comes to reach the goal in fewer than 110 "
+    "steps on average.",
+    _UNDER_110,
+)(_under_110(CAR, 0.1))
 
 
+@_claim(
+    *("car-2", "mountain-car"),
+    "The more often policies are improved, the better: small K is best, for RBLSPI and for online "
+    "LSPI.",
+    "Overall steps at K = 20 are below those at every larger K, for both algorithms (RBLSPI: "
+    "β = 0.1, mean over α).",
+)
 def _small_period_car(evidence: Evidence) -> Iterator[Finding]:
     for period in PERIODS[1:]:
-        ours, theirs = (
-            [_grid(CAR, [k], paper.CAR_ALPHAS, [0.1]) for k in (20, period)],
-            [[paper.online_lspi(CAR, k)] for k in (20, period)],
-        )
-        for what, (small, large) in (("RBLSPI", ours), ("online LSPI", theirs)):
-            yield less(
-                f"{what}: overall steps, K = 20 minus {_k(period)}",
-                _overall(evidence, small),
-                _overall(evidence, large),
-            )
+        ours = [_grid(CAR, [k], paper.CAR_ALPHAS, [0.1]) for k in (20, period)]
+        theirs = [[paper.online_lspi(CAR, k)] for k in (20, period)]
+        for what, curves in (("RBLSPI", ours), ("online LSPI", theirs)):
+            small, large = (_overall(evidence, *group) for group in curves)
+            yield less(f"{what}: overall steps, K = 20 minus {_k(period)}", small, large)
 
 
+@_claim(
+    *("car-3", "main"),
+    "Even when it improves its policy only at the end of an episode (K = 500), RBLSPI reaches the "
+    "goal on both cars.",
+    "More than half of the final episodes reach the goal, with every α.",
+)
 def _goal_at_end_of_episode(evidence: Evidence) -> Iterator[Finding]:
     for domain, beta, name in CARS:
         for curve in _grid(domain, ["episode"], paper.CAR_ALPHAS, [beta]):
-            reached = (evidence.lengths(curve)[:, -FINAL:] < 500).mean(axis=1)
-            yield above(
-                f"{name} car, K = 500, {_alpha(curve)}: share of final episodes at the goal",
-                reached,
-                0.5,
-            )
+            reached = (evidence.episodes(curve)[:, -FINAL:] < 500).mean(axis=1)
+            what = f"{name} car, K = 500, {_alpha(curve)}: share of final episodes at the goal"
+            yield above(what, reached, 0.5)
 
 
+@_claim(
+    *("car-4", "main"),
+    "A lower α is preferable unless K = 500; still, policies are good whatever α is.",
+    "For K below 500, overall steps are lower at α = 0.001 than at α = 1; and at K = 20, with "
+    f"every α, final steps are below the {PUSHED_ALONG} of always pushing along the velocity.",
+)
 def _low_alpha(evidence: Evidence) -> Iterator[Finding]:
     for domain, beta, name in CARS:
         for period in PERIODS[:-1]:
-            low, high = (
-                _overall(evidence, [paper.rblspi(domain, period, alpha, beta)])
-                for alpha in (paper.CAR_ALPHAS[0], paper.CAR_ALPHAS[-1])
-            )
-            yield less(f"{name} car, {_k(period)}: overall steps, α = 0.001 minus α = 1", low, high)
+            low, *_, high = _grid(domain, [period], paper.CAR_ALPHAS, [beta])
+            what = f"{name} car, {_k(period)}: overall steps, α = 0.001 minus α = 1"
+            yield less(what, _overall(evidence, low), _overall(evidence, high))
     for domain, beta, name in CARS:
         for curve in _grid(domain, [20], paper.CAR_ALPHAS, [beta]):
-            yield below(
-                f"{name} car, K = 20, {_alpha(curve)}: final steps",
-                _final_steps(evidence, curve),
-                PUSHED_ALONG,
-            )
+            what = f"{name} car, K = 20, {_alpha(curve)}: final steps"
+            yield below(what, _final(evidence, curve), PUSHED_ALONG)
 
 
-def _best_beta(
-    domain: Domain, better: float, worse: float
-) -> Callable[[Evidence], Iterator[Finding]]:
+def _best_beta(domain: Domain, better: float, worse: float) -> Rule:
     def findings(evidence: Evidence) -> Iterator[Finding]:
         for periods, what in (((20,), "K = 20"), (PERIODS, "all K")):
             a, b = (
-                _overall(evidence, _grid(domain, periods, paper.CAR_ALPHAS, [beta]))
+                _overall(evidence, *_grid(domain, periods, paper.CAR_ALPHAS, [beta]))
                 for beta in (better, worse)
             )
             yield less(f"{what}: overall steps, β = {better:g} minus β = {worse:g}", a, b)
@@ -218,294 +244,201 @@ def _best_beta(
     return findings
 
 
+_claim(
+    *("car-5", "mountain-car"),
+    "On the standard car β = 0.1 does best.",
+    "Overall steps, mean over α, are lower at β = 0.1 than at β = 1, at K = 20 and over all K.",
+)(_best_beta(CAR, 0.1, 1.0))
+
+
+@_claim(
+    *("car-6", "main"),
+    "RBLSPI outperforms online LSPI on both cars.",
+    "At every K, overall steps of RBLSPI with its best α are below those of online LSPI.",
+)
 def _beats_online_car(evidence: Evidence) -> Iterator[Finding]:
     for domain, beta, name in CARS:
         for period in PERIODS:
             curves = _grid(domain, [period], paper.CAR_ALPHAS, [beta])
-            best = min(curves, key=lambda c: float(_overall(evidence, [c]).mean()))
+            best = min(curves, key=lambda c: float(_overall(evidence, c).mean()))
             yield less(
                 f"{name} car, {_k(period)}: overall steps, RBLSPI ({_alpha(best)}) minus online "
                 "LSPI",
-                _overall(evidence, [best]),
-                _overall(evidence, [paper.online_lspi(domain, period)]),
+                _overall(evidence, best),
+                _overall(evidence, paper.online_lspi(domain, period)),
             )
 
 
+_claim(
+    *("sparse-1", "main"),
+    "On the sparse car, RBLSPI (K = 20, β = 1000) comes to reach the goal in fewer than 110 steps "
+    "on average.",
+    _UNDER_110,
+)(_under_110(SPARSE_CAR, 1000.0))
+
+
+@_claim(
+    *("sparse-2", "sparse-mountain-car"),
+    "On the sparse car online LSPI stays in the valley: no run ever reaches the goal.",
+    "One run that reaches the goal is enough against it; if none does, it holds once fewer than "
+    "5% can be expected to.",
+)
 def _online_stuck(evidence: Evidence) -> Iterator[Finding]:
     for period in PERIODS:
-        returns = evidence.returns(paper.online_lspi(SPARSE_CAR, period))
+        returns = evidence.episodes(paper.online_lspi(SPARSE_CAR, period), "return")
         reached = returns.max(axis=1) > 0
         # One run refutes "never"; if there is none, Wilson's interval bounds how rare they are.
-        found = share(f"{_k(period)}: share of runs that ever reach the goal", reached, 0.0, False)
-        if not reached.any():
-            found = found._replace(line=0.05)
-        yield found
+        line = 0.0 if reached.any() else 0.05
+        yield share(f"{_k(period)}: share of runs that ever reach the goal", reached, line, False)
+
+
+_claim(
+    *("sparse-3", "sparse-mountain-car"),
+    "The sparse car needs a high β.",
+    "Overall steps, mean over α, are lower at β = 1000 than at β = 100, at K = 20 and over all K.",
+)(_best_beta(SPARSE_CAR, 1000.0, 100.0))
 
 
 # Inverted pendulum -----------------------------------------------------------------------------
 
+PENDULA = {f"{cells} × {cells}": paper.pendulum(cells) for cells in (3, 5)}
 
+
+@_claim(
+    *("pendulum-1", "pendulum"),
+    "RBLSPI ends with an optimal or nearly optimal policy for every α and β, on both grids.",
+    "Final steps above 2700 of 3000 in all twelve settings.",
+)
 def _pendulum_always(evidence: Evidence) -> Iterator[Finding]:
-    for cells in (3, 5):
-        for curve in _grid(paper.pendulum(cells), [20], paper.ALPHAS, [1.0, 10.0]):
-            yield above(
-                f"{cells} × {cells}, {_setting(curve)}: final steps",
-                _final_steps(evidence, curve),
-                2700.0,
-            )
+    for grid, domain in PENDULA.items():
+        for curve in _grid(domain, [20], paper.ALPHAS, [1.0, 10.0]):
+            yield above(f"{grid}, {_setting(curve)}: final steps", _final(evidence, curve), 2700.0)
 
 
+@_claim(
+    *("pendulum-2", "pendulum"),
+    "β = 10 is much better than β = 1, and the high α = 0.1 is the best.",
+    "On both grids, overall steps are higher at β = 10 (mean over α), and at α = 0.1 than at "
+    "either other α (mean over β).",
+)
 def _pendulum_settings(evidence: Evidence) -> Iterator[Finding]:
-    for cells in (3, 5):
-        domain = paper.pendulum(cells)
+    for grid, domain in PENDULA.items():
         ten, one = (
-            _overall(evidence, _grid(domain, [20], paper.ALPHAS, [beta])) for beta in (10.0, 1.0)
+            _overall(evidence, *_grid(domain, [20], paper.ALPHAS, [beta])) for beta in (10.0, 1.0)
         )
-        yield more(f"{cells} × {cells}: overall steps, β = 10 minus β = 1", ten, one)
+        yield more(f"{grid}: overall steps, β = 10 minus β = 1", ten, one)
         for alpha in paper.ALPHAS[:-1]:
             best, other = (
-                _overall(evidence, _grid(domain, [20], [a], [1.0, 10.0])) for a in (0.1, alpha)
+                _overall(evidence, *_grid(domain, [20], [a], [1.0, 10.0])) for a in (0.1, alpha)
             )
-            yield more(
-                f"{cells} × {cells}: overall steps, α = 0.1 minus α = {alpha:g}", best, other
-            )
+            yield more(f"{grid}: overall steps, α = 0.1 minus α = {alpha:g}", best, other)
 
 
+@_claim(
+    *("pendulum-3", "pendulum"),
+    "With β = 10, RBLSPI balances for all 3000 steps after about 200 episodes.",
+    "Above 2850 steps in episodes 201-300 with α = 0.1, on both grids; the other α are shown "
+    "beside it.",
+)
 def _pendulum_soon(evidence: Evidence) -> Iterator[Finding]:
-    for cells in (3, 5):
-        for curve in _grid(paper.pendulum(cells), [20], paper.ALPHAS, [10.0]):
-            early = evidence.lengths(curve)[:, 200:300]
+    for grid, domain in PENDULA.items():
+        for curve in _grid(domain, [20], paper.ALPHAS, [10.0]):
+            early = evidence.episodes(curve)[:, 200:300]
             if not early.size:
                 raise Missing("episodes 201 to 300 of the pendulum")
-            yield above(
-                f"{cells} × {cells}, {_setting(curve)}: steps in episodes 201-300",
-                early.mean(axis=1),
-                2850.0,
-                counts=curve.settings["prior_precision"] == 0.1,
-            )
+            what = f"{grid}, {_setting(curve)}: steps in episodes 201-300"
+            counts = curve.settings["prior_precision"] == 0.1
+            yield above(what, early.mean(axis=1), 2850.0, counts)
 
 
+@_claim(
+    *("pendulum-4", "pendulum"),
+    "Online LSPI has not found the optimal policy even after 2000 episodes.",
+    "Final steps below 2850, on both grids.",
+)
 def _pendulum_online(evidence: Evidence) -> Iterator[Finding]:
-    for cells in (3, 5):
-        final = _final_steps(evidence, paper.online_lspi(paper.pendulum(cells), 20))
-        yield below(f"{cells} × {cells}, online LSPI: final steps", final, 2850.0)
+    for grid, domain in PENDULA.items():
+        final = _final(evidence, paper.online_lspi(domain, 20))
+        yield below(f"{grid}, online LSPI: final steps", final, 2850.0)
 
 
 # Cart pole ---------------------------------------------------------------------------------
 
 
+@_claim(
+    *("pole-1", "cart-pole"),
+    "RBLSPI keeps the pole up for more than 480 of 500 steps.",
+    "Final steps above 480 in the best setting; the others are shown beside it.",
+)
 def _pole_balances(evidence: Evidence) -> Iterator[Finding]:
     curves = _grid(CART_POLE, [20], paper.ALPHAS, [0.1, 1.0])
-    best = max(curves, key=lambda curve: float(_final_steps(evidence, curve).mean()))
-    for curve in curves:
-        final = _final_steps(evidence, curve)
-        yield above(f"{_setting(curve)}: final steps", final, 480.0, curve is best)
+    finals = {_setting(curve): _final(evidence, curve) for curve in curves}
+    best = max(finals, key=lambda setting: float(finals[setting].mean()))
+    for setting, final in finals.items():
+        yield above(f"{setting}: final steps", final, 480.0, setting == best)
 
 
+@_claim(
+    *("pole-2", "cart-pole"),
+    "β = 0.1 is better than β = 1, and RBLSPI does better than online LSPI.",
+    "Overall steps: β = 0.1 above β = 1, mean over α; and RBLSPI (β = 0.1, best α) above online "
+    "LSPI.",
+)
 def _pole_settings(evidence: Evidence) -> Iterator[Finding]:
-    curves = {beta: _grid(CART_POLE, [20], paper.ALPHAS, [beta]) for beta in (0.1, 1.0)}
-    yield more(
-        "overall steps, β = 0.1 minus β = 1",
-        _overall(evidence, curves[0.1]),
-        _overall(evidence, curves[1.0]),
-    )
-    best = max(curves[0.1], key=lambda c: float(_overall(evidence, [c]).mean()))
+    low, high = (_grid(CART_POLE, [20], paper.ALPHAS, [beta]) for beta in (0.1, 1.0))
+    what = "overall steps, β = 0.1 minus β = 1"
+    yield more(what, _overall(evidence, *low), _overall(evidence, *high))
+    best = max(low, key=lambda c: float(_overall(evidence, c).mean()))
     yield more(
         f"overall steps, RBLSPI ({_setting(best)}) minus online LSPI",
-        _overall(evidence, [best]),
-        _overall(evidence, [paper.online_lspi(CART_POLE, 20)]),
+        _overall(evidence, best),
+        _overall(evidence, paper.online_lspi(CART_POLE, 20)),
     )
 
 
 # Puddle world ------------------------------------------------------------------------------
 
 
+@_claim(
+    *("puddle-1", "puddle-world"),
+    "In the puddle world, on-policy online LSPI is about as good as RBLSPI, or better.",
+    "At every K, its final return is at most 5 below that of RBLSPI in its best setting.",
+)
 def _puddle_on_policy(evidence: Evidence) -> Iterator[Finding]:
     for period in PERIODS:
         curves = _grid(PUDDLES, [period], paper.ALPHAS, [0.1, 1.0])
-        best = max(curves, key=lambda c: float(_final_return(evidence, c).mean()))
-        yield more(
-            f"{_k(period)}: final return, on-policy minus RBLSPI ({_setting(best)})",
-            _final_return(evidence, paper.online_lspi(PUDDLES, period)),
-            _final_return(evidence, best),
-            margin=5.0,
-        )
+        finals = {_setting(curve): _final(evidence, curve, "return") for curve in curves}
+        best = max(finals, key=lambda setting: float(finals[setting].mean()))
+        theirs = _final(evidence, paper.online_lspi(PUDDLES, period), "return")
+        what = f"{_k(period)}: final return, on-policy minus RBLSPI ({best})"
+        yield more(what, theirs, finals[best], margin=5.0)
 
 
+@_claim(
+    *("puddle-2", "puddle-world"),
+    "Off-policy online LSPI stays poor, however long it learns.",
+    f"At every K, its final return is below {2 * BEST_PUDDLE_RETURN:g}, twice the best possible "
+    "loss, and below that of the on-policy variant.",
+)
 def _puddle_off_policy(evidence: Evidence) -> Iterator[Finding]:
     for period in PERIODS:
         on, off = (
-            _final_return(evidence, paper.online_lspi(PUDDLES, period, on_policy))
+            _final(evidence, paper.online_lspi(PUDDLES, period, on_policy), "return")
             for on_policy in (True, False)
         )
         yield below(f"{_k(period)}: final return, off-policy", off, 2 * BEST_PUDDLE_RETURN)
         yield less(f"{_k(period)}: final return, off-policy minus on-policy", off, on)
 
 
+@_claim(
+    *("puddle-3", "puddle-world"),
+    "Frequent policy improvements (small K) help RBLSPI in the puddle world.",
+    "Overall return, mean over α and β, is higher at K = 20 than at every larger K.",
+)
 def _puddle_small_period(evidence: Evidence) -> Iterator[Finding]:
     for period in PERIODS[1:]:
         small, large = (
-            _overall(evidence, _grid(PUDDLES, [k], paper.ALPHAS, [0.1, 1.0]), "return")
+            _overall(evidence, *_grid(PUDDLES, [k], paper.ALPHAS, [0.1, 1.0]), measure="return")
             for k in (20, period)
         )
         yield more(f"overall return, K = 20 minus {_k(period)}", small, large)
-
-
-CLAIMS: tuple[Claim, ...] = (
-    Claim(
-        "chain-1",
-        "chain",
-        "From the same 5000 samples, BLSPI and LSPI both arrive at the optimal policy of the "
-        "chain within six policy improvements.",
-        "In more than 9 of 10 fresh sample sets, for either algorithm.",
-        _chain_optimal,
-    ),
-    Claim(
-        "chain-2",
-        "chain",
-        "Values and policies of BLSPI stay close to those of LSPI throughout.",
-        "At the worst iteration, on average over sample sets: values differ by less than 5% of "
-        "the largest, and the policies agree in more than 95% of the states. (In the paper's own "
-        "figure, with other samples, values differ by 26% at the second iteration, and the "
-        "policies agree in all states throughout.)",
-        _chain_close,
-    ),
-    Claim(
-        "car-1",
-        "main",
-        "On the standard car, RBLSPI (K = 20, β = 0.1) comes to reach the goal in fewer than 110 "
-        "steps on average.",
-        "Final steps below 110 with the best α; the other α are shown beside it.",
-        _under_110(CAR, 0.1),
-    ),
-    Claim(
-        "car-2",
-        "mountain-car",
-        "The more often policies are improved, the better: small K is best, for RBLSPI and for "
-        "online LSPI.",
-        "Overall steps at K = 20 are below those at every larger K, for both algorithms (RBLSPI: "
-        "β = 0.1, mean over α).",
-        _small_period_car,
-    ),
-    Claim(
-        "car-3",
-        "main",
-        "Even when it improves its policy only at the end of an episode (K = 500), RBLSPI reaches "
-        "the goal on both cars.",
-        "More than half of the final episodes reach the goal, with every α.",
-        _goal_at_end_of_episode,
-    ),
-    Claim(
-        "car-4",
-        "main",
-        "A lower α is preferable unless K = 500; still, policies are good whatever α is.",
-        "For K below 500, overall steps are lower at α = 0.001 than at α = 1; and at K = 20, with "
-        f"every α, final steps are below the {PUSHED_ALONG} of always pushing along the velocity.",
-        _low_alpha,
-    ),
-    Claim(
-        "car-5",
-        "mountain-car",
-        "On the standard car β = 0.1 does best.",
-        "Overall steps, mean over α, are lower at β = 0.1 than at β = 1, at K = 20 and over all K.",
-        _best_beta(CAR, 0.1, 1.0),
-    ),
-    Claim(
-        "car-6",
-        "main",
-        "RBLSPI outperforms online LSPI on both cars.",
-        "At every K, overall steps of RBLSPI with its best α are below those of online LSPI.",
-        _beats_online_car,
-    ),
-    Claim(
-        "sparse-1",
-        "main",
-        "On the sparse car, RBLSPI (K = 20, β = 1000) comes to reach the goal in fewer than 110 "
-        "steps on average.",
-        "Final steps below 110 with the best α; the other α are shown beside it.",
-        _under_110(SPARSE_CAR, 1000.0),
-    ),
-    Claim(
-        "sparse-2",
-        "sparse-mountain-car",
-        "On the sparse car online LSPI stays in the valley: no run ever reaches the goal.",
-        "One run that reaches the goal is enough against it; if none does, it holds once fewer "
-        "than 5% can be expected to.",
-        _online_stuck,
-    ),
-    Claim(
-        "sparse-3",
-        "sparse-mountain-car",
-        "The sparse car needs a high β.",
-        "Overall steps, mean over α, are lower at β = 1000 than at β = 100, at K = 20 and over "
-        "all K.",
-        _best_beta(SPARSE_CAR, 1000.0, 100.0),
-    ),
-    Claim(
-        "pendulum-1",
-        "pendulum",
-        "RBLSPI ends with an optimal or nearly optimal policy for every α and β, on both grids.",
-        "Final steps above 2700 of 3000 in all twelve settings.",
-        _pendulum_always,
-    ),
-    Claim(
-        "pendulum-2",
-        "pendulum",
-        "β = 10 is much better than β = 1, and the high α = 0.1 is the best.",
-        "On both grids, overall steps are higher at β = 10 (mean over α), and at α = 0.1 than at "
-        "either other α (mean over β).",
-        _pendulum_settings,
-    ),
-    Claim(
-        "pendulum-3",
-        "pendulum",
-        "With β = 10, RBLSPI balances for all 3000 steps after about 200 episodes.",
-        "Above 2850 steps in episodes 201-300 with α = 0.1, on both grids; the other α are shown "
-        "beside it.",
-        _pendulum_soon,
-    ),
-    Claim(
-        "pendulum-4",
-        "pendulum",
-        "Online LSPI has not found the optimal policy even after 2000 episodes.",
-        "Final steps below 2850, on both grids.",
-        _pendulum_online,
-    ),
-    Claim(
-        "pole-1",
-        "cart-pole",
-        "RBLSPI keeps the pole up for more than 480 of 500 steps.",
-        "Final steps above 480 in the best setting; the others are shown beside it.",
-        _pole_balances,
-    ),
-    Claim(
-        "pole-2",
-        "cart-pole",
-        "β = 0.1 is better than β = 1, and RBLSPI does better than online LSPI.",
-        "Overall steps: β = 0.1 above β = 1, mean over α; and RBLSPI (β = 0.1, best α) above "
-        "online LSPI.",
-        _pole_settings,
-    ),
-    Claim(
-        "puddle-1",
-        "puddle-world",
-        "In the puddle world, on-policy online LSPI is about as good as RBLSPI, or better.",
-        "At every K, its final return is at most 5 below that of RBLSPI in its best setting.",
-        _puddle_on_policy,
-    ),
-    Claim(
-        "puddle-2",
-        "puddle-world",
-        "Off-policy online LSPI stays poor, however long it learns.",
-        f"At every K, its final return is below {2 * BEST_PUDDLE_RETURN:g}, twice the best "
-        "possible loss, and below that of the on-policy variant.",
-        _puddle_off_policy,
-    ),
-    Claim(
-        "puddle-3",
-        "puddle-world",
-        "Frequent policy improvements (small K) help RBLSPI in the puddle world.",
-        "Overall return, mean over α and β, is higher at K = 20 than at every larger K.",
-        _puddle_small_period,
-    ),
-)

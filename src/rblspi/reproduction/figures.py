@@ -54,35 +54,20 @@ def pendulum(cells: int) -> Domain:
 
 def rblspi(domain: Domain, period: Period, alpha: float, beta: float) -> Curve:
     """A curve of RBLSPI."""
-    settings = {
-        "prior_precision": alpha,
-        "noise_precision": beta,
-        "update_every": period,
-        "discount": domain.discount,
-    }
-    return Curve(
-        "rblspi",
-        domain.environment,
-        domain.basis,
-        settings,
-        domain.episodes,
-        label=f"RBLSPI, α = {alpha:g}",
-    )
+    precisions = {"prior_precision": alpha, "noise_precision": beta}
+    return _curve("rblspi", domain, period, precisions, f"RBLSPI, α = {alpha:g}")
 
 
 def online_lspi(
     domain: Domain, period: Period, on_policy: bool = True, label: str = "online LSPI"
 ) -> Curve:
     """A curve of the baseline, online LSPI with epsilon-greedy exploration."""
-    settings = {"on_policy": on_policy, "update_every": period, "discount": domain.discount}
-    return Curve(
-        "online-lspi",
-        domain.environment,
-        domain.basis,
-        settings,
-        domain.episodes,
-        label=label,
-    )
+    return _curve("online-lspi", domain, period, {"on_policy": on_policy}, label)
+
+
+def _curve(name: str, domain: Domain, period: Period, own: Mapping[str, Any], label: str) -> Curve:
+    settings = {**own, "update_every": period, "discount": domain.discount}
+    return Curve(name, domain.environment, domain.basis, settings, domain.episodes, label=label)
 
 
 def _by_period(
@@ -102,7 +87,7 @@ def _by_period(
     return Group(title, tuple(panels))
 
 
-def _by_beta(domain: Domain, title: str, betas: Sequence[float], columns: int) -> Group:
+def _by_beta(domain: Domain, title: str, betas: Sequence[float]) -> Group:
     """A panel for every beta, at K = 20."""
     panels = (
         Panel(
@@ -111,13 +96,17 @@ def _by_beta(domain: Domain, title: str, betas: Sequence[float], columns: int) -
         )
         for beta in betas
     )
-    return Group(title, tuple(panels), columns)
+    return Group(title, tuple(panels))
 
 
-#: the best policy needs 98 steps, and the step limit is 500
-CAR_LIMITS, CAR_TICKS = (90.0, 530.0), (100.0, 150.0, 200.0, 300.0, 500.0)
-ON = {True: "online LSPI"}
-BOTH = {True: "online LSPI, on-policy", False: "online LSPI, off-policy"}
+#: how figures of the cars are drawn; the best policy needs 98 steps, and the step limit is 500
+_CARS: dict[str, Any] = {
+    "limits": (90.0, 530.0),
+    "ticks": (100.0, 150.0, 200.0, 300.0, 500.0),
+    "full_episodes": 1500,
+}
+_ON = {True: "online LSPI"}
+_BOTH = {True: "online LSPI, on-policy", False: "online LSPI, off-policy"}
 
 _CHAIN: dict[str, Any] = {
     "environment": "rblspi/ChainWalk-v0",
@@ -149,41 +138,35 @@ FIGURES: dict[str, Figure] = {
             "main",
             "Mountain car, standard and sparse",
             (
-                _by_period(CAR, "(a) Mountain car, β = 0.1", 0.1, CAR_ALPHAS, ON),
-                _by_period(SPARSE_CAR, "(b) Sparse mountain car, β = 1000", 1000.0, CAR_ALPHAS, ON),
+                _by_period(CAR, "(a) Mountain car, β = 0.1", 0.1, CAR_ALPHAS, _ON),
+                _by_period(SPARSE_CAR, "(b) Sparse mountain car, β = 1000", 1e3, CAR_ALPHAS, _ON),
             ),
-            limits=CAR_LIMITS,
-            ticks=CAR_TICKS,
-            full_episodes=1500,
+            **_CARS,
         ),
         Figure(
             "mountain-car",
             "Mountain car",
-            tuple(
-                _by_period(CAR, f"({letter}) β = {beta:g}", beta, CAR_ALPHAS, ON)
-                for letter, beta in zip("ab", (0.1, 1.0), strict=True)
+            (
+                _by_period(CAR, "(a) β = 0.1", 0.1, CAR_ALPHAS, _ON),
+                _by_period(CAR, "(b) β = 1", 1.0, CAR_ALPHAS, _ON),
             ),
-            limits=CAR_LIMITS,
-            ticks=CAR_TICKS,
-            full_episodes=1500,
+            **_CARS,
         ),
         Figure(
             "sparse-mountain-car",
             "Sparse mountain car",
-            tuple(
-                _by_period(SPARSE_CAR, f"({letter}) β = {beta:g}", beta, CAR_ALPHAS, ON)
-                for letter, beta in zip("ab", (100.0, 1000.0), strict=True)
+            (
+                _by_period(SPARSE_CAR, "(a) β = 100", 100.0, CAR_ALPHAS, _ON),
+                _by_period(SPARSE_CAR, "(b) β = 1000", 1e3, CAR_ALPHAS, _ON),
             ),
-            limits=CAR_LIMITS,
-            ticks=CAR_TICKS,
-            full_episodes=1500,
+            **_CARS,
         ),
         Figure(
             "pendulum",
             "Inverted pendulum",
-            tuple(
-                _by_beta(pendulum(cells), f"({letter}) {cells} × {cells} RBFs", (1.0, 10.0), 2)
-                for letter, cells in zip("ab", (3, 5), strict=True)
+            (
+                _by_beta(pendulum(3), "(a) 3 × 3 RBFs", (1.0, 10.0)),
+                _by_beta(pendulum(5), "(b) 5 × 5 RBFs", (1.0, 10.0)),
             ),
             limits=(0.0, 3100.0),
             full_episodes=2000,
@@ -191,16 +174,16 @@ FIGURES: dict[str, Figure] = {
         Figure(
             "cart-pole",
             "Cart pole",
-            (_by_beta(CART_POLE, "", (0.1, 1.0), 2),),
+            (_by_beta(CART_POLE, "", (0.1, 1.0)),),
             limits=(0.0, 515.0),
             full_episodes=1000,
         ),
         Figure(
             "puddle-world",
             "Puddle world",
-            tuple(
-                _by_period(PUDDLES, f"({letter}) β = {beta:g}", beta, ALPHAS, BOTH)
-                for letter, beta in zip("ab", (0.1, 1.0), strict=True)
+            (
+                _by_period(PUDDLES, "(a) β = 0.1", 0.1, ALPHAS, _BOTH),
+                _by_period(PUDDLES, "(b) β = 1", 1.0, ALPHAS, _BOTH),
             ),
             measure="return",
             full_episodes=1000,
@@ -208,26 +191,18 @@ FIGURES: dict[str, Figure] = {
     )
 }
 
-
-class Size(NamedTuple):
-    """Episodes of a run, and of a point, in a quick version of a figure."""
-
-    episodes: int
-    block: int
-
-
 QUICK_RUNS = 3
+#: episodes of a run, and of a point, in the quick version of a figure
 QUICK = {
-    "main": Size(300, 50),
-    "mountain-car": Size(300, 50),
-    "sparse-mountain-car": Size(300, 50),
-    "pendulum": Size(200, 25),
-    "cart-pole": Size(300, 50),
-    "puddle-world": Size(200, 25),
+    "main": (300, 50),
+    "mountain-car": (300, 50),
+    "sparse-mountain-car": (300, 50),
+    "pendulum": (200, 25),
+    "cart-pole": (300, 50),
+    "puddle-world": (200, 25),
 }
 
 
 def quick(figure: Figure) -> Figure:
     """A version of the figure that takes minutes instead of hours."""
-    size = QUICK.get(figure.id)
-    return figure.shortened(*size) if size else figure
+    return figure.shortened(*QUICK[figure.id]) if figure.id in QUICK else figure

@@ -67,7 +67,7 @@ def evaluate(
         borrowed. Its episode is left, its random numbers go on as if nothing had happened, and
         whatever else it remembers stays changed: pass another one to avoid that. All parts of a
         vector environment contribute the same number of episodes, so that short ones do not
-        come first.
+        come first; parts that begin only together are refused where one needs a new episode.
     episodes : int
     deterministic : bool
         True: by the best estimate. False: as in training.
@@ -75,12 +75,6 @@ def evaluate(
         Of the environment.
     longest : int
         Steps after which an episode counts as ended, for environments that never do.
-
-    Raises
-    ------
-    ValueError
-        If one part of a vector environment needs a new episode after `longest` steps, and all
-        parts can only begin together.
     """
     check.count("episodes", episodes)
     check.count("longest", longest)

@@ -53,13 +53,7 @@ class Session:
         record: Matrix,
         counts: Integers,
     ) -> None:
-        """Make some steps, or fewer if ``record`` is full of episodes before; see `interact`.
-
-        Raises
-        ------
-        ValueError
-            If the environment or the basis returned something that is not finite.
-        """
+        """Make some steps, or fewer if ``record`` is full of episodes before; see `interact`."""
         if self.compiled:
             dynamics = self.environment.unwrapped.dynamics  # type: ignore[attr-defined]
             loop = compiled_loop(functions)
