@@ -20,11 +20,11 @@ from tests.chaos.trial import PREFIX, Outcome, Trial, carry_out
 
 #: what is tried, and how many of 500 trials are of this kind
 KINDS: dict[str, tuple[Callable[[Trial], None], int]] = {
-    "signals-train": (signals.train_compiled, 90),
+    "signals-train": (signals.train_compiled, 95),
     "signals-train-python": (signals.train_python, 50),
     "signals-fit": (signals.fit_policy, 35),
     "signals-collect": (signals.collect_rows, 35),
-    "signals-reproduce": (signals.reproduce_again, 30),
+    "signals-reproduce": (signals.reproduce_again, 25),
     "full-disk": (disks.full, 50),
     "read-only": (disks.read_only, 30),
     "damaged-files": (damage.damaged_file, 110),

@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 from tests.chaos.command import PRIVATE, Failure, Finished, Running, Skipped, Wrong
 from tests.chaos.prepared import Prepared
 
-
 #: of the temporary folders
 PREFIX = "rblspi-chaos-"
 

@@ -17,7 +17,7 @@ import pytest
 
 from rblspi import Agent
 from rblspi.cli import config, parsing
-from tests.support.command import run
+from tests.support.command import run, said
 
 CAR = "rblspi/MountainCar-v0"
 
@@ -265,7 +265,7 @@ def test_a_mistake_gets_one_sentence(
     (tmp_path / "file").write_text("not an agent")
     words = line.replace("TRAINED", str(trained)).replace("FILE", str(tmp_path / "file")).split()
     assert run(*words) == 2
-    errors = capsys.readouterr().err.strip().splitlines()
+    errors = said(capsys)
     assert message in errors[-1]
     assert errors[-1].startswith("rblspi: ")
     assert len(errors) == 1
@@ -292,7 +292,7 @@ def test_a_mistake_in_a_file_gets_one_sentence(
     file = tmp_path / "run.toml"
     file.write_bytes(text.encode("latin-1"))
     assert run("train", *([] if "env" in text else [CAR]), "--config", file) == 2
-    (line,) = capsys.readouterr().err.strip().splitlines()
+    (line,) = said(capsys)
     assert message in line
 
 
@@ -304,7 +304,7 @@ def test_a_bug_of_ours_is_not_blamed_on_the_user(
 
     monkeypatch.setattr(parsing, "load", broken)
     assert run("evaluate", trained) == 1
-    (line,) = capsys.readouterr().err.strip().splitlines()
+    (line,) = said(capsys)
     assert "This should not happen: run it again with RBLSPI_DEBUG=1" in line
     monkeypatch.setenv("RBLSPI_DEBUG", "1")
     assert run("evaluate", trained) == 1

@@ -154,7 +154,7 @@ def one_large_action(log):
 @pytest.mark.parametrize(
     ("spoil", "arguments", "message"),
     [
-        (only_bad, ["--skip-bad"], "no chunks: at least one transition is needed (9,000 bad rows"),
+        (only_bad, ["--skip-bad"], "no chunks: at least one transition is needed; 9,000 bad rows"),
         (
             one_large_action,
             [],
@@ -183,7 +183,7 @@ def test_only_bad_rows_are_said_where_the_environment_is_known(tmp_path, capsys)
     origin = {"environment": "rblspi/InvertedPendulum-v0", "arguments": {}}
     path = write(tmp_path / "log.parquet", origin, only_bad)
     assert run("fit", path, "--quiet", "--skip-bad", "--basis", WORDS) == 2
-    assert "(9,000 bad rows left out (reward 9,000); the first: " in capsys.readouterr().err
+    assert "needed; 9,000 bad rows left out (reward 9,000); the first: " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", ["nothing.parquet", "nothing\0.parquet"])

@@ -13,7 +13,7 @@ import pytest
 from rblspi import Agent
 from rblspi.cli.fit import Job, default_basis_for
 from rblspi.data.transitions import Transitions
-from tests.support.command import run
+from tests.support.command import run, said
 
 CAR = "rblspi/MountainCar-v0"
 
@@ -74,7 +74,7 @@ def test_what_was_learnt_before_a_failure_is_saved(
     folder = tmp_path / "run"
     arguments = ("--basis", "rbf:2", "--env-set", f"how={how}", "--save", folder, "--quiet")
     assert run("train", fragile, *arguments) in (1, 2)
-    (line,) = capsys.readouterr().err.strip().splitlines()
+    (line,) = said(capsys)
     assert f"is saved in {folder}" in line
     agent = Agent.load(folder / "agent.npz", "Fragile-v0")
     assert len(agent.episodes) == 3
@@ -102,7 +102,7 @@ def test_an_error_of_the_environment_is_said_to_be_its(
 ) -> None:
     command = ("train", fragile, "--basis", "rbf:2", "--env-set", f"how={how}", "--quiet")
     assert run(*command) == 1
-    (line,) = capsys.readouterr().err.strip().splitlines()
+    (line,) = said(capsys)
     assert message in line
     assert "RBLSPI_DEBUG=1" in line
     assert "should not happen" not in line

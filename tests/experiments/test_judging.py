@@ -37,7 +37,7 @@ CLAIM = Claim(
     "small",
     "Episodes have fewer than 600 steps.",
     "The mean over all episodes is below 600.",
-    lambda evidence: [below("steps", evidence.lengths(CURVES[0]).mean(axis=1), 600.0)],
+    lambda evidence: [below("steps", evidence.episodes(CURVES[0]).mean(axis=1), 600.0)],
 )
 
 
@@ -60,5 +60,5 @@ def test_averages_over_curves_are_over_the_seeds_they_share():
         values = np.array(seeds, float)[:, None] + np.zeros((3, 4))
         results.append(CurveResult(curve, records(seeds), {"length": values}, (), True))
     found = Evidence([FigureResult(FIGURE, results)])
-    means = found.common(curves, lambda curve: found.lengths(curve).mean(axis=1))
+    means = found.common(curves, lambda curve: found.episodes(curve).mean(axis=1))
     np.testing.assert_array_equal(means, [1.0, 2.0])

@@ -53,11 +53,13 @@ def assignments(option: str, texts: Iterable[str] | None) -> dict[str, Any]:
 def environment(name: str, arguments: Mapping[str, Any]) -> gym.Env[Any, Any]:
     """Make an environment by the name that the user typed.
 
-    Whatever it raises because of arguments is a mistake of the user's, who typed them.
+    What it does not accept as an argument is a mistake of the user's; any other error is its own.
     """
     passed = {k: v for k, v in arguments.items() if v is not None}
     try:
         return make(name, **passed)
+    except (RuntimeError, OSError):
+        raise
     except Exception as error:
         expected = (TypeError, AssertionError, ImportError, gym.error.Error)
         if not passed and not isinstance(error, expected):

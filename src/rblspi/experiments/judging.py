@@ -27,6 +27,14 @@ class Missing(LookupError):
     """A curve that a claim needs has no runs yet."""
 
 
+class Sample(NamedTuple):
+    """One number per run, and the range in which such a number must lie."""
+
+    values: Array
+    least: float = -math.inf
+    most: float = math.inf
+
+
 class Finding(NamedTuple):
     """A measured number and the line that it should be above or below."""
 
@@ -175,22 +183,26 @@ def combine(verdicts: Iterable[Verdict]) -> Verdict:
 # Findings of the common kinds -----------------------------------------------------------------
 
 
-def below(what: str, values: Array, line: float, counts: bool = True) -> Finding:
+def below(what: str, sample: Sample, line: float, counts: bool = True) -> Finding:
     """The mean over runs is below a line."""
-    return Finding(what, mean_interval(values), line, False, len(values), counts)
+    values, least, most = sample
+    finding = Finding(what, mean_interval(values), line, False, len(values), counts)
+    return finding.within(least, most)
 
 
-def above(what: str, values: Array, line: float, counts: bool = True) -> Finding:
+def above(what: str, sample: Sample, line: float, counts: bool = True) -> Finding:
     """The mean over runs is above a line."""
-    return below(what, values, line, counts)._replace(above=True)
+    return below(what, sample, line, counts)._replace(above=True)
 
 
-def less(what: str, a: Array, b: Array) -> Finding:
+def less(what: str, a: Sample, b: Sample) -> Finding:
     """The mean of the first is smaller than that of the second."""
-    return Finding(what, difference_interval(a, b), 0.0, False, min(len(a), len(b)))
+    runs = min(len(a.values), len(b.values))
+    finding = Finding(what, difference_interval(a.values, b.values), 0.0, False, runs)
+    return finding.within(a.least - b.most, a.most - b.least)
 
 
-def more(what: str, a: Array, b: Array, margin: float = 0.0) -> Finding:
+def more(what: str, a: Sample, b: Sample, margin: float = 0.0) -> Finding:
     """The mean of the first is larger than that of the second minus a margin."""
     return less(what, a, b)._replace(line=0.0 - margin, above=True)
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,9 @@ from numpy.typing import NDArray
 
 from rblspi.core.types import Array
 from rblspi.experiments.code_version import code_version
-from rblspi.experiments.definitions import Curve, Figure
+from rblspi.experiments.definitions import Curve, Figure, Measure
 from rblspi.experiments.results_store import ADVICE, Record, Store, StoreError
-from rblspi.experiments.summary import Summary, summarise
+from rblspi.experiments.summary import UNBOUNDED, Range, Summary, summarise
 
 
 @dataclass(frozen=True)
@@ -67,10 +68,28 @@ class FigureResult:
     def summaries(self) -> dict[str, Summary]:
         """Learning curves by digest, for online curves that have runs."""
         return {
-            digest: summarise(result.arrays[self.figure.measure], self.figure.block)
+            digest: summarise(
+                result.arrays[self.figure.measure],
+                self.figure.block,
+                possible(result.curve, self.figure.measure),
+            )
             for digest, result in self.curves.items()
             if result.runs and result.curve.episodes
         }
+
+
+def possible(curve: Curve, measure: Measure) -> Range:
+    """The range of a measure: an episode has at least one step and at most those of its limit."""
+    return _steps(curve.environment) if measure == "length" else UNBOUNDED
+
+
+@cache
+def _steps(environment: str) -> Range:
+    from rblspi.environments.base import step_limit
+    from rblspi.environments.lookup import make
+
+    limit = step_limit(make(environment))
+    return 1.0, float(limit) if limit > 0 else math.inf
 
 
 def read(

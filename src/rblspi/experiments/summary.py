@@ -5,6 +5,7 @@ Shapes: R runs, E episodes, B blocks of episodes.
 
 from __future__ import annotations
 
+import math
 from functools import cache
 from typing import NamedTuple
 
@@ -13,6 +14,10 @@ from numpy.typing import ArrayLike
 
 from rblspi.core.intervals import CONFIDENCE, half_width
 from rblspi.core.types import Array
+
+#: the smallest and the largest number that a measurement can be
+Range = tuple[float, float]
+UNBOUNDED: Range = (-math.inf, math.inf)
 
 #: bootstrap resamples for the interval of an interquartile mean, and the seed they are drawn with
 RESAMPLES = 2000
@@ -25,13 +30,14 @@ class Summary(NamedTuple):
     runs: int
     episodes: Array  # number of the last episode in each block
     mean: Array
-    low: Array  # 95% confidence interval of the mean
+    low: Array  # 95% confidence interval of the mean, cut where numbers become impossible
     high: Array
     percentile_5: Array  # over runs
     percentile_95: Array
     iqm: Array  # interquartile mean
     iqm_low: Array  # its 95% bootstrap interval
     iqm_high: Array
+    clipped: Array  # 1 where the interval of the mean was cut, else 0
 
 
 def block_means(values: ArrayLike, block: int) -> Array:
@@ -48,23 +54,27 @@ def block_means(values: ArrayLike, block: int) -> Array:
     return means
 
 
-def summarise(values: ArrayLike, block: int) -> Summary:
-    """Summarise the episodes of many runs, shape (R, E), by means and by interquartile means."""
+def summarise(values: ArrayLike, block: int, possible: Range = UNBOUNDED) -> Summary:
+    """Summarise the episodes of many runs, shape (R, E), by means and by interquartile means.
+
+    Percentiles and interquartile means lie among the runs, and so within what is ``possible``. The
+    interval of the mean, by Student's t distribution, may reach beyond it and is cut there.
+    """
     array = np.asarray(values, dtype=np.float64)
     means = block_means(array, block)
     runs, blocks = means.shape
     mean = means.mean(axis=0)
     half = half_width(means)
-    low, high = np.percentile(means, [5.0, 95.0], axis=0)
+    low, high = mean - half, mean + half
     return Summary(
         runs,
         np.minimum(block * np.arange(1, blocks + 1), array.shape[1]).astype(np.float64),
         mean,
-        mean - half,
-        mean + half,
-        low,
-        high,
+        np.maximum(low, possible[0]),
+        np.minimum(high, possible[1]),
+        *_percentiles(means, 5.0),
         *interquartile_mean(means),
+        ((low < possible[0]) | (high > possible[1])).astype(np.float64),
     )
 
 
@@ -79,9 +89,12 @@ def interquartile_mean(values: Array) -> tuple[Array, Array, Array]:
     if len(values) < 2:
         unknown = np.full(values.shape[1], np.nan)
         return own @ ordered, unknown, unknown
-    tail = 50.0 * (1.0 - CONFIDENCE)
-    low, high = np.percentile(resampled @ ordered, [tail, 100.0 - tail], axis=0)
-    return own @ ordered, low, high
+    return own @ ordered, *_percentiles(resampled @ ordered, 50.0 * (1.0 - CONFIDENCE))
+
+
+def _percentiles(values: Array, tail: float) -> tuple[Array, Array]:
+    low, high = np.percentile(values, [tail, 100.0 - tail], axis=0)
+    return low, high
 
 
 @cache

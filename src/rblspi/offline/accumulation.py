@@ -139,10 +139,10 @@ def _merged(
 
 
 def not_empty(result: Result | None, chunks: Iterable[Transitions]) -> Result:
-    """What the chunks gave, unless there are none; a source of data may know why."""
+    """The result, unless there were no chunks; then the data may know of bad rows."""
     if result is None:
         bad = getattr(chunks, "bad", None)
-        reason = f" ({bad})" if bad is not None and bad.count else ""
+        reason = f"; {bad}" if bad is not None and bad.count else ""
         raise ValueError(f"transitions has no chunks: at least one transition is needed{reason}")
     return result
 

@@ -180,9 +180,8 @@ def iterate(
         mixed = [sums_of_policy(problem, visit.policy, chunks).statistics for visit in cycle]
         statistics = _mean(mixed) if cycle else sums.statistics
         weights, better = improve(statistics)
-        digest, change = sums.policy.hex(), math.inf
-        if history:
-            change = _relative_change(history[-1].weights, weights)
+        digest = sums.policy.hex()
+        change = _relative_change(history[-1].weights, weights) if history else math.inf
         if cycle:
             history.append(Iteration(weights, f"mixture {digest}", 0, change, len(cycle)))
         else:

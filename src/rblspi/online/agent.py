@@ -174,10 +174,6 @@ class Agent(ABC):
         progress_bar : bool
         reset_num_timesteps : bool
             Whether `num_timesteps` counts from zero again. What was learnt always stays.
-
-        Returns
-        -------
-        self
         """
         steps_left, episodes_left = _budget(total_timesteps, episodes)
         callbacks = (callback,) if callable(callback) else callback or ()
@@ -372,15 +368,9 @@ class Agent(ABC):
     ) -> Self:
         """Read an agent from a file; nothing in the file is ever run.
 
-        `Agent.load` reads an agent of any registered algorithm, ``RBLSPI.load`` only its own.
-
-        Parameters
-        ----------
-        path : path
-        env : gymnasium.Env or str, optional
-            The environment to go on in; the one of the file unless given.
-        basis : Basis, callable or fitted transformer, optional
-            Needed if it was a function of the user's, which is not stored.
+        `Agent.load` reads an agent of any registered algorithm, ``RBLSPI.load`` only its own. It
+        goes on in the environment of the file unless another one is given. A basis that was a
+        function of the user's is not stored and has to be passed again.
         """
         return agent_file.load(cls, path, env, basis)
 

@@ -1,7 +1,7 @@
 """Figures of learning curves.
 
-A line is the mean over runs, and its bars are the 95% confidence interval of that mean. The shaded
-region holds the runs between the 5th and the 95th percentile.
+A line is the mean over runs, and its bars are the 95% confidence interval of that mean, as far as
+numbers are possible. The shaded region holds the runs between the 5th and the 95th percentile.
 """
 
 from __future__ import annotations
@@ -77,11 +77,11 @@ def _draw_curve(ax: Any, summary: Summary, stroke: Stroke, shift: float) -> None
         x, summary.percentile_5, summary.percentile_95, color=stroke.color, alpha=0.13, linewidth=0
     )
     # Shift the bars so that those of different curves do not cover each other.
-    error = np.nan_to_num(summary.high - summary.mean)
+    errors = np.nan_to_num([summary.mean - summary.low, summary.high - summary.mean])
     _, caps, bars = ax.errorbar(
         x + 0.07 * step * shift,
         summary.mean,
-        yerr=error,
+        yerr=np.maximum(errors, 0.0),
         **stroke._asdict(),
         markersize=2.8,
         markeredgewidth=0.9,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations, cycle, islice
+from textwrap import wrap
 from typing import Any, NamedTuple
 
 import gymnasium as gym
@@ -238,7 +239,10 @@ def draw(maps: Maps, path: bool = True) -> Drawing:
         ["Value", "Policy"] if maps.slices[0].std is None else ["Value", "Uncertainty", "Policy"]
     )
     rows, columns = len(maps.slices), len(titles)
-    figure = Drawing(figsize=(3.5 * columns, 2.75 * rows + 0.35), layout="constrained")
+    names = len(maps.actions)
+    ncols = max(1, min(names, 6, 45 * columns // (max(map(len, maps.actions)) + 6)))
+    height = 2.75 * rows + 0.35 + 0.18 * ((names - 1) // ncols)  # more for more rows of names
+    figure = Drawing(figsize=(3.5 * columns, height), layout="constrained")
     panels = figure.subplots(rows, columns, squeeze=False)
     colours = _action_colours(len(maps.actions))
     whole = len(maps.point) == 2
@@ -258,10 +262,11 @@ def draw(maps: Maps, path: bool = True) -> Drawing:
     for panel, title in zip(panels[0], titles, strict=True):
         panel.set_title(title, fontweight="bold")
     patches = [Patch(color=c, label=name) for c, name in zip(colours, maps.actions, strict=True)]
-    figure.legend(handles=patches, loc="outside lower right", ncols=min(len(patches), 6))
+    figure.legend(handles=patches, loc="outside lower right", ncols=ncols)
     if not whole:
-        given = ", ".join(f"{n} {v:.3g}" for n, v in zip(maps.names, maps.point, strict=True))
-        figure.suptitle(f"slices through {given}", fontsize=8, color="#555555")
+        given = ", ".join(f"{n} = {v:.3g}" for n, v in zip(maps.names, maps.point, strict=True))
+        lines = wrap(f"slices through {given}", 50 * columns)
+        figure.suptitle("\n".join(lines), fontsize=8, color="#555555")
     return figure
 
 

@@ -18,6 +18,7 @@ from rblspi.experiments.summary import BOOTSTRAP_SEED, RESAMPLES
 from rblspi.plotting import curves
 from rblspi.plotting.style import save, style
 from rblspi.plotting.tables import (
+    CLIPPED,
     cost_text,
     distinct,
     interval_text,
@@ -160,6 +161,7 @@ def _badge(verdict: Verdict, words: str) -> str:
 
 def _claims(judgements: Sequence[Judgement]) -> str:
     rows = "\n".join(_claim(judgement) for judgement in judgements)
+    note = _footnote(rows)
     return f"""<h2 id="claims">What the paper says, and what was measured</h2>
 <p>A number on the right comes with its 95% confidence interval. It <em>holds</em> if the whole
 interval is on the right side of the line, <em>does not hold</em> if all of it is on the wrong
@@ -170,17 +172,17 @@ the last 100 episodes of a run, “overall” all of them.</p>
 <thead><tr><th>Claim</th><th>In the paper</th><th>Verdict</th><th>Measured</th></tr></thead>
 <tbody>
 {rows}
-</tbody></table></div>"""
+</tbody></table></div>{note}"""
 
 
 def _claim(judgement: Judgement) -> str:
     claim, verdict, findings, note = judgement
     rows = (
         (
-            *(_text(finding.what), interval_text(*finding.measured), side_text(finding)),
-            *(finding.runs, finding.verdict),
+            *(_text(f.what), interval_text(*f.measured, f.clipped), side_text(f)),
+            *(f.runs, f.verdict),
         )
-        for finding in findings
+        for f in findings
     )
     kinds = ["" if finding.counts else "aside" for finding in findings]
     measured = _table(["number", "#mean [95%]", "#line", "#runs", ""], rows, kinds)
@@ -211,10 +213,11 @@ def _table(columns: Sequence[str], rows: Iterable[Iterable[object]], kinds: Iter
 def _figure(result: FigureResult, picture: Path) -> str:
     figure = result.figure
     data = base64.b64encode(picture.read_bytes()).decode()
+    clipped = any(summary.clipped.any() for summary in result.summaries.values())
     caption = figure.caption or (
         f"Each point is the mean of {figure.block} episodes over all runs; bars are the 95% "
-        "confidence interval of that mean, shaded regions hold the runs between the 5th and the "
-        "95th percentile."
+        f"confidence interval of that mean{', as far as numbers are possible' if clipped else ''}, "
+        "shaded regions hold the runs between the 5th and the 95th percentile."
     )
     return f"""<h2 id="{_text(figure.id)}">{_text(figure.title)}</h2>
 <figure><img alt="{_text(figure.title)}" src="data:image/svg+xml;base64,{data}">
@@ -240,10 +243,13 @@ def _curves(result: FigureResult) -> str:
         for panel in group.panels
         for curve in panel.curves
     )
-    return (
-        f"<p>{_text(first.environment)}{others}; {amount} a run{_text(basis)}.</p>"
-        f"{_table(columns, rows, repeat(''))}"
-    )
+    about = f"<p>{_text(first.environment)}{others}; {amount} a run{_text(basis)}.</p>"
+    table = _table(columns, rows, repeat(""))
+    return f"{about}{table}{_footnote(table)}"
+
+
+def _footnote(table: str) -> str:
+    return f'<p class="rule">{CLIPPED}</p>' if "]*" in table else ""
 
 
 def _curve(result: FigureResult, place: str, curve: Curve, with_basis: bool) -> Sequence[object]:
@@ -257,7 +263,8 @@ def _curve(result: FigureResult, place: str, curve: Curve, with_basis: bool) -> 
         settings += f"; {_basis(curve)}"
     mean = iqm = "–"
     if summary is not None:
-        mean = interval_text(summary.mean[-1], summary.low[-1], summary.high[-1])
+        ends = (summary.low[-1], summary.high[-1], summary.clipped[-1])
+        mean = interval_text(summary.mean[-1], *ends)
         iqm = interval_text(summary.iqm[-1], summary.iqm_low[-1], summary.iqm_high[-1])
     warned = sum(bool(record.warnings) for record in found.records)
     return (

@@ -15,6 +15,12 @@ from rblspi.experiments.results import CurveResult, FigureResult
 from rblspi.experiments.results_store import versions
 from rblspi.experiments.summary import Summary
 
+#: the footnote to intervals that have an asterisk
+CLIPPED = (
+    "* The interval is cut where numbers become impossible: a share lies between 0 and 1, and the "
+    "steps of an episode between 1 and its step limit."
+)
+
 
 def write_claims(
     folder: Path, judgements: Sequence[Judgement], results: Sequence[FigureResult]
@@ -54,9 +60,9 @@ def _markdown(judgements: Sequence[Judgement], results: Sequence[FigureResult]) 
     lines = ["| claim | what the paper says | verdict | measured |", "|---|---|---|---|"]
     for judgement in judgements:
         measured = "<br>".join(
-            f"{finding.what}: {interval_text(*finding.measured)}, should be {side_text(finding)}"
-            f" ({finding.runs} runs{'' if finding.counts else '; shown only'}):"
-            f" {finding.verdict}"
+            f"{finding.what}: {interval_text(*finding.measured, finding.clipped)}, should be "
+            f"{side_text(finding)} ({finding.runs} runs"
+            f"{'' if finding.counts else '; shown only'}): {finding.verdict}"
             for finding in judgement.findings
         )
         note = f"<br>{judgement.note}" if judgement.note else ""
@@ -66,7 +72,9 @@ def _markdown(judgements: Sequence[Judgement], results: Sequence[FigureResult]) 
         )
     runs = sum(curve.runs for curve in distinct(results))
     total = f"{runs} runs, {cost_text(results)} of processor time."
-    return "\n".join([*lines, "", f"{total} Intervals are 95% confidence intervals.", ""])
+    clipped = any(finding.clipped for judgement in judgements for finding in judgement.findings)
+    note = f" {CLIPPED}" if clipped else ""
+    return "\n".join([*lines, "", f"{total} Intervals are 95% confidence intervals.{note}", ""])
 
 
 # What the page shows as well --------------------------------------------------------------------
@@ -94,9 +102,9 @@ def cost_text(results: Sequence[FigureResult]) -> str:
     return f"{sum(curve.steps for curve in curves):,} steps, {duration(seconds)}"
 
 
-def interval_text(mean: float, low: float, high: float) -> str:
-    """A mean and its interval."""
-    return f"{_digits(mean)} [{_digits(low)}, {_digits(high)}]"
+def interval_text(mean: float, low: float, high: float, clipped: object = False) -> str:
+    """A mean and its interval, with an asterisk if the interval was clipped."""
+    return f"{_digits(mean)} [{_digits(low)}, {_digits(high)}]{'*' if clipped else ''}"
 
 
 def side_text(finding: Finding) -> str:

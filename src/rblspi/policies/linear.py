@@ -134,10 +134,8 @@ class LinearPolicy:
 
         Returns
         -------
-        action : int or ndarray
-            Of the action space.
-        state
-            As it was passed.
+        action, state
+            An action of the action space, or an array of them; the state as it was passed.
         """
         choose = self._deterministic if deterministic or not self.epsilon else self._exploring
         return choose_actions(self.features, choose, observation, self.action_space), state
@@ -228,11 +226,7 @@ class LinearPolicy:
     def load(path: str | PathLike[str], basis: BasisLike | None = None) -> LinearPolicy:
         """Read a policy from a file; nothing in the file is ever run.
 
-        Parameters
-        ----------
-        path : path
-        basis : Basis, callable or fitted transformer, optional
-            Needed if it was a function of the user's, which is not stored.
+        A basis that was a function of the user's is not stored and has to be passed again.
         """
         from rblspi.policies import policy_file
 

@@ -21,12 +21,14 @@ from rblspi.experiments.judging import (
     Evidence,
     Finding,
     Missing,
+    Sample,
     above,
     below,
     less,
     more,
     share,
 )
+from rblspi.experiments.results import possible
 from rblspi.reproduction import figures as paper
 from rblspi.reproduction.figures import CAR, CART_POLE, PERIODS, PUDDLES, SPARSE_CAR, Domain, Period
 
@@ -53,15 +55,16 @@ def _claim(name: str, figure: str, says: str, judged_by: str) -> Callable[[Rule]
     return add
 
 
-def _final(evidence: Evidence, curve: Curve, measure: Measure = "length") -> Array:
+def _final(evidence: Evidence, curve: Curve, measure: Measure = "length") -> Sample:
     """Mean over the final episodes, one number per seed."""
-    means: Array = evidence.episodes(curve, measure)[:, -FINAL:].mean(axis=1)
-    return means
+    means = evidence.episodes(curve, measure)[:, -FINAL:].mean(axis=1)
+    return Sample(means, *possible(curve, measure))
 
 
-def _overall(evidence: Evidence, *curves: Curve, measure: Measure = "length") -> Array:
+def _overall(evidence: Evidence, *curves: Curve, measure: Measure = "length") -> Sample:
     """Mean over all episodes and over curves, one number per seed."""
-    return evidence.common(curves, lambda curve: evidence.episodes(curve, measure).mean(axis=1))
+    means = evidence.common(curves, lambda curve: evidence.episodes(curve, measure).mean(axis=1))
+    return Sample(means, *possible(curves[0], measure))
 
 
 def _grid(
@@ -113,7 +116,7 @@ def _chain_optimal(evidence: Evidence) -> Iterator[Finding]:
         reached = needed[np.isfinite(needed)]
         if len(reached):
             what = f"{curve.label}: improvements needed, where it gets there"
-            yield below(what, reached, 6, counts=False)
+            yield below(what, Sample(reached, least=1.0), 6, counts=False)
 
 
 def chain_differences(bayesian: Array, plain: Array) -> tuple[Array, Array]:
@@ -149,12 +152,12 @@ def _chain_close(evidence: Evidence) -> Iterator[Finding]:
     compared = [chain_differences(bayesian[seed], plain[seed]) for seed in seeds]
     yield below(
         "largest difference of values at any iteration, relative to the largest value",
-        np.array([difference.max() for difference, _ in compared]),
+        Sample(np.array([difference.max() for difference, _ in compared]), least=0.0),
         0.05,
     )
     yield above(
         "share of states with the same policy, at the worst iteration",
-        np.array([agreement.min() for _, agreement in compared]),
+        Sample(np.array([agreement.min() for _, agreement in compared]), 0.0, 1.0),
         0.95,
     )
 
@@ -169,7 +172,7 @@ def _under_110(domain: Domain, beta: float) -> Rule:
     def findings(evidence: Evidence) -> Iterator[Finding]:
         curves = _grid(domain, [20], paper.CAR_ALPHAS, [beta])
         finals = {_alpha(curve): _final(evidence, curve) for curve in curves}
-        best = min(finals, key=lambda alpha: float(finals[alpha].mean()))
+        best = min(finals, key=lambda alpha: float(finals[alpha].values.mean()))
         for alpha, values in finals.items():
             yield below(f"final steps, K = 20, {alpha}", values, 110.0, alpha == best)
 
@@ -211,7 +214,7 @@ def _goal_at_end_of_episode(evidence: Evidence) -> Iterator[Finding]:
         for curve in _grid(domain, ["episode"], paper.CAR_ALPHAS, [beta]):
             reached = (evidence.episodes(curve)[:, -FINAL:] < 500).mean(axis=1)
             what = f"{name} car, K = 500, {_alpha(curve)}: share of final episodes at the goal"
-            yield above(what, reached, 0.5)
+            yield above(what, Sample(reached, 0.0, 1.0), 0.5)
 
 
 @_claim(
@@ -260,7 +263,7 @@ def _beats_online_car(evidence: Evidence) -> Iterator[Finding]:
     for domain, beta, name in CARS:
         for period in PERIODS:
             curves = _grid(domain, [period], paper.CAR_ALPHAS, [beta])
-            best = min(curves, key=lambda c: float(_overall(evidence, c).mean()))
+            best = min(curves, key=lambda c: float(_overall(evidence, c).values.mean()))
             yield less(
                 f"{name} car, {_k(period)}: overall steps, RBLSPI ({_alpha(best)}) minus online "
                 "LSPI",
@@ -348,7 +351,8 @@ def _pendulum_soon(evidence: Evidence) -> Iterator[Finding]:
                 raise Missing("episodes 201 to 300 of the pendulum")
             what = f"{grid}, {_setting(curve)}: steps in episodes 201-300"
             counts = curve.settings["prior_precision"] == 0.1
-            yield above(what, early.mean(axis=1), 2850.0, counts)
+            steps = Sample(early.mean(axis=1), *possible(curve, "length"))
+            yield above(what, steps, 2850.0, counts)
 
 
 @_claim(
@@ -373,7 +377,7 @@ def _pendulum_online(evidence: Evidence) -> Iterator[Finding]:
 def _pole_balances(evidence: Evidence) -> Iterator[Finding]:
     curves = _grid(CART_POLE, [20], paper.ALPHAS, [0.1, 1.0])
     finals = {_setting(curve): _final(evidence, curve) for curve in curves}
-    best = max(finals, key=lambda setting: float(finals[setting].mean()))
+    best = max(finals, key=lambda setting: float(finals[setting].values.mean()))
     for setting, final in finals.items():
         yield above(f"{setting}: final steps", final, 480.0, setting == best)
 
@@ -388,7 +392,7 @@ def _pole_settings(evidence: Evidence) -> Iterator[Finding]:
     low, high = (_grid(CART_POLE, [20], paper.ALPHAS, [beta]) for beta in (0.1, 1.0))
     what = "overall steps, β = 0.1 minus β = 1"
     yield more(what, _overall(evidence, *low), _overall(evidence, *high))
-    best = max(low, key=lambda c: float(_overall(evidence, c).mean()))
+    best = max(low, key=lambda c: float(_overall(evidence, c).values.mean()))
     yield more(
         f"overall steps, RBLSPI ({_setting(best)}) minus online LSPI",
         _overall(evidence, best),
@@ -408,7 +412,7 @@ def _puddle_on_policy(evidence: Evidence) -> Iterator[Finding]:
     for period in PERIODS:
         curves = _grid(PUDDLES, [period], paper.ALPHAS, [0.1, 1.0])
         finals = {_setting(curve): _final(evidence, curve, "return") for curve in curves}
-        best = max(finals, key=lambda setting: float(finals[setting].mean()))
+        best = max(finals, key=lambda setting: float(finals[setting].values.mean()))
         theirs = _final(evidence, paper.online_lspi(PUDDLES, period), "return")
         what = f"{_k(period)}: final return, on-policy minus RBLSPI ({best})"
         yield more(what, theirs, finals[best], margin=5.0)

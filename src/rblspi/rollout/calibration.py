@@ -86,10 +86,8 @@ def calibrate(
         How many of the states that it visits; on the chain walk, all states count.
     rollouts : int
         Returns whose mean is the truth of a state and action.
-    seed : int
-        Of the environment.
-    longest : int
-        Steps of a rollout at the most; it ends sooner where the discount makes the rest small.
+    seed, longest : int
+        As for `evaluate`; a rollout ends sooner where the discount makes the rest small.
     """
     policy: LinearPolicy = policy_of(actor)
     if policy.posterior is None:
