@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick lint format bench clean
+.PHONY: help demo test quick chaos lint format bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -24,6 +24,9 @@ test: $(STAMP) ## run the whole test suite
 
 quick: $(STAMP) ## run the fast tests, in under a minute
 	$(BIN)/python -m pytest -m "not slow"
+
+chaos: $(STAMP) ## disturb the commands in 500 trials: signals, full disks, damaged files, in 15 minutes
+	$(BIN)/python -m tests.chaos
 
 lint: $(STAMP) ## check style, formatting, types and the direction of imports
 	$(BIN)/ruff check .

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from rblspi import Agent
+from rblspi.core.archive import FileError
 from rblspi.features import basis_from_text
 from rblspi.online import RBLSPI
 from rblspi.online.rblspi import TRANSITIONS
@@ -30,7 +31,10 @@ def require(condition: object, kind: type[Failure], message: str) -> None:
 
 def saved_agent(folder: Path) -> Agent:
     """The agent in a folder, which agrees with itself."""
-    agent = Agent.load(folder / "agent.npz")
+    try:
+        agent = Agent.load(folder / "agent.npz")
+    except FileError as error:
+        raise Lost(str(error)) from error
     state: Any = agent.state
     learnt = state.posterior.statistics.count.sum() + state.buffer.size[0]
     made = agent.num_timesteps

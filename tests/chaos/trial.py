@@ -6,9 +6,7 @@ import random
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from functools import cached_property
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,14 +32,10 @@ class Trial:
     """
 
     def __init__(self, name: str, seed: int, prepared: Prepared, folder: Path) -> None:
-        self.name, self.seed, self.prepared, self.folder = name, seed, prepared, folder
+        self.prepared, self.folder = prepared, folder
+        self.rng = random.Random(f"{seed}/{name}")
         self.lines: list[str] = []
         self._started: list[Running] = []
-
-    @cached_property
-    def rng(self) -> random.Random:
-        """Source of all choices."""
-        return random.Random(f"{self.seed}/{self.name}")
 
     def start(self, *arguments: object, **options: Any) -> Running:
         """Start a command in the folder of the trial."""
@@ -90,11 +84,11 @@ class Outcome(NamedTuple):
     lines: tuple[str, ...]
 
 
-def carry_out(name: str, seed: int, prepared: Prepared, what: Any) -> Outcome:
+def carry_out(name: str, seed: int, prepared: Prepared, what: Callable[[Trial], None]) -> Outcome:
     """Make one trial."""
     start = time.perf_counter()
-    with _folder() as folder:
-        trial = Trial(name, seed, prepared, folder)
+    with tempfile.TemporaryDirectory(prefix=PREFIX) as folder:
+        trial = Trial(name, seed, prepared, Path(folder))
         verdict, reason = "kept", ""
         try:
             what(trial)
@@ -107,9 +101,3 @@ def carry_out(name: str, seed: int, prepared: Prepared, what: Any) -> Outcome:
         finally:
             trial.end()
     return Outcome(name, verdict, reason, time.perf_counter() - start, tuple(trial.lines))
-
-
-@contextmanager
-def _folder() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix=PREFIX) as folder:
-        yield Path(folder)

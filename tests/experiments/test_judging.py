@@ -3,8 +3,18 @@ import math
 import numpy as np
 import pytest
 
-from rblspi.core.intervals import Interval
-from rblspi.experiments.judging import Claim, Evidence, Finding, below, combine, judge
+from rblspi.core.intervals import Interval, mean_interval
+from rblspi.experiments.judging import (
+    Claim,
+    Evidence,
+    Finding,
+    Sample,
+    above,
+    below,
+    combine,
+    judge,
+    less,
+)
 from rblspi.experiments.results import CurveResult, FigureResult
 from tests.support.experiments import CURVES, FIGURE, invented, records
 
@@ -32,12 +42,16 @@ def test_one_finding_against_it_is_enough_and_all_have_to_hold():
     assert combine([]) == "undecided"
 
 
+def steps(evidence):
+    return Sample(evidence.episodes(CURVES[0]).mean(axis=1))
+
+
 CLAIM = Claim(
     "short-1",
     "small",
     "Episodes have fewer than 600 steps.",
     "The mean over all episodes is below 600.",
-    lambda evidence: [below("steps", evidence.episodes(CURVES[0]).mean(axis=1), 600.0)],
+    lambda evidence: [below("steps", steps(evidence), 600.0)],
 )
 
 
@@ -62,3 +76,21 @@ def test_averages_over_curves_are_over_the_seeds_they_share():
     found = Evidence([FigureResult(FIGURE, results)])
     means = found.common(curves, lambda curve: found.episodes(curve).mean(axis=1))
     np.testing.assert_array_equal(means, [1.0, 2.0])
+
+
+def test_an_interval_ends_where_numbers_become_impossible():
+    """Student's t interval of two shares, 0 and 1, would reach from -5.9 to 6.9."""
+    share = Sample(np.array([0.0, 1.0]), 0.0, 1.0)
+    finding = above("share", share, 0.5)
+    assert (finding.measured, finding.clipped) == ((0.5, 0.0, 1.0), True)
+    assert finding.verdict == "undecided"
+    difference = less("shares", share, share)
+    assert (difference.measured, difference.clipped) == ((0.0, -1.0, 1.0), True)
+
+
+def test_an_interval_of_possible_numbers_stays_as_it_is():
+    values = np.array([0.4, 0.5, 0.6])
+    finding = above("share", Sample(values, 0.0, 1.0), 0.5)
+    assert (finding.measured, finding.clipped) == (mean_interval(values), False)
+    one = below("share", Sample(values[:1], 0.0, 1.0), 0.5)
+    assert (math.isnan(one.measured.low), one.clipped) == (True, False)

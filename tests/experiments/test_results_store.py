@@ -6,10 +6,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from rblspi.experiments import results_store
+from rblspi.experiments.code_version import code_version
 from rblspi.experiments.definitions import Run
+from rblspi.experiments.export import export
+from rblspi.experiments.results import read
 from rblspi.experiments.results_store import Store, StoreError
 from rblspi.experiments.tasks import RunResult
-from tests.support.experiments import CURVES
+from tests.support.experiments import CURVES, FIGURE
 
 
 def result(code="abc", value=1.0):
@@ -34,12 +38,12 @@ def test_what_is_stored_is_read_back_to_the_last_bit(tmp_path):
             Run(CURVES[0], 3), RunResult({"return": values, "table": table}, 7, 1.5, ("a",), "c")
         )
     with Store(tmp_path / "new" / "r.sqlite") as store:
-        (record,) = store.records(CURVES[0], "c")
+        ((record, arrays),) = store.runs(CURVES[0], "c")
         assert (record.seed, record.steps, record.seconds) == (3, 7, 1.5)
         assert record.warnings == ("a",)
         assert record.versions["numpy"] == np.__version__
-        assert store.array(record, "return").tobytes() == values.tobytes()
-        np.testing.assert_array_equal(store.array(record, "table"), table)
+        assert arrays["return"].tobytes() == values.tobytes()
+        np.testing.assert_array_equal(arrays["table"], table)
 
 
 def test_a_run_is_known_by_settings_seed_and_code(tmp_path):
@@ -58,8 +62,8 @@ def test_a_run_that_is_there_stays_as_it_is(tmp_path):
     with Store(tmp_path / "r.sqlite") as store:
         store.add(Run(CURVES[0], 0), result(value=1.0))
         store.add(Run(CURVES[0], 0), result(value=2.0))
-        (record,) = store.records(CURVES[0], "abc")
-        assert store.array(record, "return")[0] == 1.0
+        ((_, arrays),) = store.runs(CURVES[0], "abc")
+        assert arrays["return"][0] == 1.0
 
 
 def foreign_text(path):
@@ -147,24 +151,73 @@ def test_a_file_of_another_format_is_refused(filled):
         Store(filled)
 
 
-def test_a_damaged_array_is_told_by_file_and_run(filled):
-    with sqlite3.connect(filled) as connection:
-        connection.execute("UPDATE arrays SET data = x'00' WHERE run = 1 AND name = 'return'")
-    connection.close()
+@pytest.mark.parametrize(
+    "change",
+    [
+        "UPDATE arrays SET data = x'00' WHERE run = 3 AND name = 'return'",
+        "UPDATE arrays SET shape = '[1, 5]' WHERE run = 3",
+        "DELETE FROM arrays WHERE run = 3 AND name = 'length'",
+        "UPDATE runs SET steps = 11 WHERE id = 3",
+        "UPDATE runs SET warnings = '[]' WHERE id = 3",
+    ],
+)
+def test_a_changed_run_is_told_by_its_settings_and_seed(filled, change):
+    changed(filled, change)
     with Store(filled) as store:
-        record = store.records(CURVES[0], "abc")[0]
-        with pytest.raises(StoreError, match=r"results\.sqlite: the array 'return' of run 1"):
-            store.array(record, "return")
+        runs = store.runs(CURVES[0], "abc")
+        assert [next(runs)[0].seed, next(runs)[0].seed] == [0, 1]
+        with pytest.raises(StoreError, match="its checksum is wrong") as caught:
+            next(runs)
+    assert "results.sqlite is damaged" in str(caught.value)
+    assert f"{CURVES[0].name}, the run with seed 2" in str(caught.value)
+    assert "Restore a copy of the file, or move the file away" in str(caught.value)
 
 
-def test_a_stored_array_can_only_be_numbers(filled):
-    with sqlite3.connect(filled) as connection:
-        connection.execute("UPDATE arrays SET type = '|O' WHERE run = 1")
+def changed(path, sql, *values):
+    with sqlite3.connect(path) as connection:
+        connection.execute(sql, values)
     connection.close()
-    with Store(filled) as store:
-        record = store.records(CURVES[0], "abc")[0]
-        with pytest.raises(StoreError, match="not a number"):
-            store.array(record, "return")
+
+
+def test_a_stored_array_can_only_be_numbers(filled, monkeypatch):
+    """Not even in a file that somebody made with the right checksums."""
+    monkeypatch.setattr(results_store, "_checksum", lambda row, arrays: "right")
+    changed(filled, "UPDATE arrays SET type = '|O' WHERE run = 1")
+    changed(filled, "UPDATE runs SET checksum = 'right'")
+    with Store(filled) as store, pytest.raises(StoreError, match="not a number"):
+        next(store.runs(CURVES[0], "abc"))
+
+
+def exported(path, folder):
+    """Everything that is read from a file, as a table and as records."""
+    with Store(path) as store:
+        result = read(store, FIGURE)
+    export([result], folder / "export.csv")
+    records = [result[curve].records for curve in CURVES]
+    return (folder / "export.csv").read_bytes(), records
+
+
+def test_a_flipped_bit_is_refused_or_changes_nothing(tmp_path):
+    path, damaged = tmp_path / "results.sqlite", tmp_path / "damaged.sqlite"
+    rng = np.random.default_rng(13)
+    with Store(path) as store:
+        for curve in CURVES:
+            for seed in range(3):
+                lengths = rng.integers(1, 500, curve.episodes).astype(np.int32)
+                arrays = {"length": lengths, "return": rng.normal(size=curve.episodes)}
+                outcome = RunResult(arrays, 10, 0.5, ("careful",), code_version(curve))
+                store.add(Run(curve, seed), outcome)
+    whole, expected = path.read_bytes(), exported(path, tmp_path)
+    refused = 0
+    for bit in rng.integers(8 * len(whole), size=60):
+        content = bytearray(whole)
+        content[bit // 8] ^= 1 << bit % 8
+        damaged.write_bytes(content)
+        try:
+            assert exported(damaged, tmp_path) == expected
+        except StoreError:
+            refused += 1
+    assert refused
 
 
 def test_a_file_that_cannot_be_written_is_named(filled):

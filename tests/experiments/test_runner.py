@@ -1,16 +1,26 @@
 import os
+import threading
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from rblspi.core.cluster import ClusterError
 from rblspi.experiments import runner
 from rblspi.experiments.code_version import code_version
 from rblspi.experiments.definitions import Run
 from rblspi.experiments.results import read
 from rblspi.experiments.results_store import Store
-from rblspi.experiments.runner import RunError, local_processes, missing, prepare, run_all
+from rblspi.experiments.runner import (
+    RunError,
+    dask_executors,
+    local_processes,
+    missing,
+    prepare,
+    run_all,
+)
 from rblspi.experiments.tasks import execute
 from rblspi.reproduction.figures import LSPI
 from tests.support.experiments import CURVES, FIGURE, arrays_of, assert_same, curve, one_thread
@@ -128,10 +138,60 @@ def test_offline_runs_see_the_same_samples_and_give_values_of_every_iteration(tm
     short = replace(LSPI, samples=500)
     with Store(tmp_path / "results.sqlite") as store:
         run_all(missing(store, [short], 2), store, one_thread, 1)
-        tables = [
-            store.array(record, "action_values")
-            for record in store.records(short, code_version(short))
-        ]
+        tables = [arrays["action_values"] for _, arrays in store.runs(short, code_version(short))]
     assert all(table.shape[1:] == (20, 2) for table in tables)
     np.testing.assert_array_equal(tables[0], execute(Run(short, 0)).arrays["action_values"])
     assert tables[0][0].tobytes() != tables[1][0].tobytes()
+
+
+@contextmanager
+def cluster(workers=1):
+    """A Dask cluster of threads in this process, and a client of it."""
+    distributed = pytest.importorskip("distributed")
+    options = {"processes": False, "threads_per_worker": 1, "dashboard_address": None}
+    with (
+        distributed.LocalCluster(n_workers=workers, silence_logs=50, **options) as made,
+        distributed.Client(made.scheduler_address, timeout="2s", set_as_default=False) as client,
+    ):
+        yield made, client
+
+
+def test_a_lost_cluster_costs_only_the_runs_in_flight(tmp_path, undisturbed):
+    path = tmp_path / "results.sqlite"
+    kept = []
+    with Store(path) as store:
+        with cluster() as (made, client):
+
+            def close_after_two(run, result):
+                kept.append(run)
+                if len(kept) == 2:
+                    made.close()
+
+            todo = missing(store, CURVES, RUNS)
+            with pytest.raises(ClusterError, match=r"kept in .*results\.sqlite.* same command"):
+                run_all(todo, store, client.get_executor, 4, close_after_two)
+        left = missing(store, CURVES, RUNS)
+        assert len(left) <= len(todo) - len(kept)
+        run_all(left, store, one_thread, 1)
+    assert_same(arrays_of(path), undisturbed)
+
+
+def test_a_cluster_without_workers_is_waited_for_aloud(tmp_path, undisturbed, monkeypatch, capsys):
+    monkeypatch.setattr(runner, "FIRST_NOTICE", 0.2)
+    monkeypatch.setattr(runner, "NEXT_NOTICE", 0.4)
+    path = tmp_path / "results.sqlite"
+    with Store(path) as store, cluster(workers=0) as (made, client):
+        later = threading.Timer(1.0, made.scale, [1])
+        later.start()
+        run_all(missing(store, CURVES, RUNS), store, *dask_executors(client))
+        later.join()
+    said = f"rblspi: waiting for workers of the cluster at {made.scheduler_address} ...\n"
+    assert capsys.readouterr().err.count(said) in (2, 3)
+    assert_same(arrays_of(path), undisturbed)
+
+
+def test_a_scheduler_that_dies_before_workers_come_is_told():
+    with cluster(workers=0) as (made, client):
+        made.close()
+        with pytest.raises(ClusterError, match="does not answer any more: start one"):
+            dask_executors(client)

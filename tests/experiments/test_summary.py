@@ -59,3 +59,15 @@ def test_an_interval_from_one_run_is_unknown():
     summary = summarise([[1.0, 2.0]], 1)
     assert np.isnan(summary.low).all()
     assert np.isnan(summary.iqm_low).all()
+
+
+def test_an_interval_of_the_mean_ends_where_numbers_become_impossible():
+    """From two episodes of 10 and 490 steps, Student's t interval reaches from -2799 to 3299."""
+    values = [[10.0, 100.0], [490.0, 110.0]]
+    summary = summarise(values, 1, (1.0, 500.0))
+    np.testing.assert_array_equal(summary.clipped, [1.0, 0.0])
+    assert (summary.low[0], summary.mean[0], summary.high[0]) == (1.0, 250.0, 500.0)
+    raw = summarise(values, 1)
+    assert (summary.low[1], summary.high[1]) == (raw.low[1], raw.high[1])
+    assert raw.low[0] < -2000
+    assert not raw.clipped.any()

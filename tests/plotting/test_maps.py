@@ -8,7 +8,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from rblspi import RBLSPI, OneHot, OnlineLSPI, RBFGrid
+from rblspi import LSPI, RBLSPI, OneHot, OnlineLSPI, RBFGrid, Transitions
 from rblspi.plotting import calibration, maps, style
 from rblspi.rollout.calibration import calibrate
 
@@ -66,3 +66,30 @@ def test_maps_leave_the_random_numbers_of_the_training_environment_alone() -> No
     before = env.unwrapped.np_random.bit_generator.state
     maps._visited(agent, None, seed=3)
     assert env.unwrapped.np_random.bit_generator.state == before
+
+
+def logged(size: int) -> Transitions:
+    """A log of random observations with so many dimensions."""
+    rng = np.random.default_rng(size)
+    observations, actions = rng.normal(size=(300, size)), rng.integers(3, size=300)
+    after = observations + 0.1 * (actions[:, None] - 1)
+    never = np.zeros(300, bool)
+    return Transitions(observations, actions, -np.abs(after[:, 0]), after, never, never)
+
+
+@pytest.mark.parametrize("size", [1, 2, 4, pytest.param(6, marks=pytest.mark.slow), 8])
+def test_maps_of_a_policy_from_logs_are_laid_out(size: int) -> None:
+    """Without an environment there is no episode to draw; a warning would be an error here."""
+    basis = RBFGrid(2 if size > 2 else 3, low=-2.0, high=2.0)
+    policy = LSPI(basis, 3, discount=0.5, tolerance=1e9).fit(logged(size)).policy()
+    with style.style():
+        figure = maps.draw(maps.compute(policy, resolution=4))
+        figure.draw_without_rendering()
+    boxes = [panel.get_tightbbox() for panel in figure.axes]
+    boxes += [artist.get_tightbbox() for artist in figure.legends]
+    boxes += [text.get_tightbbox() for text in figure.texts]
+    inside = figure.bbox.padded(1.0)
+    for i, box in enumerate(boxes):
+        assert inside.x0 <= box.x0 <= box.x1 <= inside.x1
+        assert inside.y0 <= box.y0 <= box.y1 <= inside.y1
+        assert not any(box.padded(-1.0).overlaps(other) for other in boxes[i + 1 :])

@@ -1,15 +1,18 @@
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from matplotlib.figure import Figure as Drawing
 
-from rblspi.experiments.results import read
+from rblspi.experiments.results import CurveResult, FigureResult, read
 from rblspi.experiments.results_store import Store
 from rblspi.experiments.runner import missing, run_all
+from rblspi.plotting import curves
 from rblspi.plotting.curves import _strokes
 from rblspi.plotting.page import write
 from rblspi.plotting.style import BASELINES, LEARNERS
-from tests.support.experiments import CURVES, FIGURE, invented, one_thread
+from rblspi.plotting.tables import CLIPPED
+from tests.support.experiments import CURVES, FIGURE, invented, one_thread, records
 from tests.support.third_party import installed
 
 
@@ -70,3 +73,29 @@ def test_any_number_of_curves_can_be_drawn():
     panel = replace(group.panels[0], curves=curves)
     figure = replace(FIGURE, groups=(replace(group, panels=(panel,)),))
     assert len(_strokes(figure)) == 100
+
+
+def two_runs(figure):
+    """Two runs that could hardly differ more: their interval would reach from -2799 to 3299."""
+    lengths = np.array([[10] * 12, [490] * 12])
+    arrays = {"length": lengths, "return": -1.0 * lengths}
+    return FigureResult(
+        figure, [CurveResult(curve, records(range(2)), arrays, (), True) for curve in CURVES]
+    )
+
+
+def test_bars_and_tables_show_possible_numbers_of_steps(tmp_path):
+    result = two_runs(FIGURE)
+    _, ax = result, curves.draw(result).axes[0]
+    ends = np.concatenate([path.vertices[:, 1] for path in ax.collections[1].get_paths()])
+    assert (ends.min(), ends.max()) == (1.0, 500.0)
+    page = write([result], tmp_path).read_text(encoding="utf-8")
+    assert "250.0 [1, 500.0]*" in page
+    assert CLIPPED in page
+    assert "as far as numbers are possible" in page
+
+
+def test_returns_have_no_known_bounds(tmp_path):
+    page = write([two_runs(replace(FIGURE, measure="return"))], tmp_path).read_text("utf-8")
+    assert "[−3299, 2799]" in page
+    assert CLIPPED not in page

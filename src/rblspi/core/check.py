@@ -63,5 +63,5 @@ def period(name: str, value: Any) -> int:
 def _number(name: str, value: Any) -> float:
     try:
         return float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise TypeError(f"{name}={value!r} must be a number") from None

@@ -183,7 +183,7 @@ class Store:
     def _query(self, sql: str, *values: Any) -> list[Any]:
         try:
             return self._connection.execute(sql, values).fetchall()
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:
             raise StoreError(f"{self.path} cannot be read ({error}): {ADVICE}") from error
 
 
@@ -216,7 +216,10 @@ def _inspect(path: Path) -> None:
     The first connection ignores journals, because applying one would change the file of another
     program. The second lets SQLite roll back a commit of ours that was interrupted.
     """
-    with suppress(sqlite3.Error), closing(_connect(path, "mode=ro&immutable=1")) as connection:
+    with (
+        suppress(sqlite3.Error, UnicodeDecodeError),
+        closing(_connect(path, "mode=ro&immutable=1")) as connection,
+    ):
         _require_ours(path, connection)
     try:
         with closing(_connect(path)) as connection:
@@ -227,7 +230,7 @@ def _inspect(path: Path) -> None:
             verdict = _pragma(connection, "integrity_check(1)")
     except sqlite3.OperationalError as error:
         raise StoreError(f"{path} cannot be read: {error}") from error
-    except sqlite3.DatabaseError as error:
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
         raise StoreError(f"{path} is damaged, or not a results file ({error}): {ADVICE}") from error
     if verdict != "ok":
         raise StoreError(f"{path} is damaged ({verdict}): {ADVICE}")

@@ -195,8 +195,9 @@ def _resume_episode(agent: Agent, description: Description) -> None:
     # The state of an environment in Python is not in the file; its random numbers are, if known.
     agent.leave_episode()
     if python_rng is None or description.compiled:
-        stream = np.random.SeedSequence([agent.seed, description.num_timesteps])
-        session.seed = int(stream.generate_state(1)[0] >> 1)
+        if description.num_timesteps:  # otherwise the agent's own first seed is still to come
+            stream = np.random.SeedSequence([agent.seed, description.num_timesteps])
+            session.seed = int(stream.generate_state(1)[0] >> 1)
         return
     generator = np.random.Generator(np.random.PCG64())
     generator.bit_generator.state = python_rng
