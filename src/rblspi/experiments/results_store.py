@@ -104,6 +104,8 @@ class Store:
         _inspect(self.path)
         self._connection = _connect(self.path)
         self._connection.execute("PRAGMA synchronous = FULL")
+        # Damaged text is told by its checksum.
+        self._connection.text_factory = lambda text: text.decode(errors="surrogateescape")
         self._versions = canonical(versions())
 
     def __enter__(self) -> Self:

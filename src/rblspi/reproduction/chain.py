@@ -18,6 +18,7 @@ from matplotlib.patches import Patch
 from rblspi.core.types import Array, Integers
 from rblspi.environments.lookup import make
 from rblspi.experiments.results import CurveResult, FigureResult
+from rblspi.experiments.summary import Range
 from rblspi.plotting.style import BLACK, BLUE, GREY, SKY
 from rblspi.reproduction.claims import chain_differences
 
@@ -43,13 +44,14 @@ def iterations(result: CurveResult, seed: int = 0) -> list[ChainIteration]:
     found = []
     for estimate in values:
         exact = chain.exact_action_values(policy, discount)
-        improved = estimate.argmax(axis=1)
-        found.append(
-            ChainIteration(
-                policy, estimate.max(axis=1), exact.max(axis=1), improved, exact.argmax(axis=1)
-            )
+        best = (
+            estimate.max(axis=1),
+            exact.max(axis=1),
+            estimate.argmax(axis=1),
+            exact.argmax(axis=1),
         )
-        policy = improved
+        found.append(ChainIteration(policy, *best))
+        policy = found[-1].improved
     return found
 
 
@@ -68,39 +70,31 @@ def draw(result: FigureResult) -> Drawing:
     curves = [result[curve] for panel in result.figure.panels for curve in panel.curves]
     seed = typical_seed(curves)
     histories = [[] if seed is None else iterations(curve, seed) for curve in curves]
-    columns = max([len(history) for history in histories] + [1])
+    columns = max(1, *map(len, histories))
     drawing = Drawing(figsize=(2.15 * columns + 0.6, 6.6), layout="constrained")
     root: Any = drawing
     body, foot = root.subfigures(2, 1, height_ratios=[6.1, 0.4])
     parts = body.subfigures(len(curves), 1, hspace=0.04)
-    top = max(
-        [float(iteration.exact.max()) for history in histories for iteration in history] + [1.0]
-    )
+    top = max(1.0, *(float(step.exact.max()) for history in histories for step in history))
     for part, curve, history in zip(np.atleast_1d(parts), curves, histories, strict=True):
         part.suptitle(curve.curve.label, fontsize=11, fontweight="bold")
         _draw_history(part, history, columns, (-0.35 * top, 1.45 * top))
-    foot.legend(
-        handles=[
-            Line2D([], [], color=BLUE, linewidth=1.6, label="estimated value"),
-            Line2D([], [], color=BLACK, linestyle=":", linewidth=1.6, label="exact value"),
-            Patch(color=SKY, label="left"),
-            Patch(color=YELLOW, label="right"),
-        ],
-        loc="center",
-        ncols=4,
-        fontsize=9,
-    )
+    handles = [
+        Line2D([], [], color=BLUE, linewidth=1.6, label="estimated value"),
+        Line2D([], [], color=BLACK, linestyle=":", linewidth=1.6, label="exact value"),
+        Patch(color=SKY, label="left"),
+        Patch(color=YELLOW, label="right"),
+    ]
+    foot.legend(handles=handles, loc="center", ncols=4, fontsize=9)
     return drawing
 
 
-def _draw_history(
-    part: Any, history: list[ChainIteration], columns: int, limits: tuple[float, float]
-) -> None:
+def _draw_history(part: Any, history: list[ChainIteration], columns: int, limits: Range) -> None:
     axes = part.subplots(2, columns, height_ratios=[1, 3.2], sharex=True, squeeze=False)
     for i, (stripe, values) in enumerate(axes.T):
         if i >= len(history):
-            for ax in (stripe, values):
-                ax.set_axis_off()
+            stripe.set_axis_off()
+            values.set_axis_off()
             values.text(0.5, 0.5, "converged", transform=values.transAxes, ha="center", color=GREY)
             continue
         stripe.set_title(f"iteration {i + 1}")
@@ -130,7 +124,7 @@ def _draw_policies(ax: Any, iteration: ChainIteration, labelled: bool) -> None:
         spine.set_visible(False)
 
 
-def _draw_values(ax: Any, iteration: ChainIteration, limits: tuple[float, float]) -> None:
+def _draw_values(ax: Any, iteration: ChainIteration, limits: Range) -> None:
     states = np.arange(1, len(iteration.improved) + 1)
     ax.plot(states, iteration.estimated, color=BLUE, linewidth=1.6)
     ax.plot(states, iteration.exact, color=BLACK, linestyle=":", linewidth=1.6)
