@@ -44,14 +44,11 @@ def iterations(result: CurveResult, seed: int = 0) -> list[ChainIteration]:
     found = []
     for estimate in values:
         exact = chain.exact_action_values(policy, discount)
-        best = (
-            estimate.max(axis=1),
-            exact.max(axis=1),
-            estimate.argmax(axis=1),
-            exact.argmax(axis=1),
+        (estimated, improved), (true, best) = (
+            (values.max(axis=1), values.argmax(axis=1)) for values in (estimate, exact)
         )
-        found.append(ChainIteration(policy, *best))
-        policy = found[-1].improved
+        found.append(ChainIteration(policy, estimated, true, improved, best))
+        policy = improved
     return found
 
 
@@ -70,12 +67,12 @@ def draw(result: FigureResult) -> Drawing:
     curves = [result[curve] for panel in result.figure.panels for curve in panel.curves]
     seed = typical_seed(curves)
     histories = [[] if seed is None else iterations(curve, seed) for curve in curves]
-    columns = max(1, *map(len, histories))
+    columns = max([1, *map(len, histories)])
     drawing = Drawing(figsize=(2.15 * columns + 0.6, 6.6), layout="constrained")
     root: Any = drawing
     body, foot = root.subfigures(2, 1, height_ratios=[6.1, 0.4])
     parts = body.subfigures(len(curves), 1, hspace=0.04)
-    top = max(1.0, *(float(step.exact.max()) for history in histories for step in history))
+    top = max([1.0, *(float(step.exact.max()) for history in histories for step in history)])
     for part, curve, history in zip(np.atleast_1d(parts), curves, histories, strict=True):
         part.suptitle(curve.curve.label, fontsize=11, fontweight="bold")
         _draw_history(part, history, columns, (-0.35 * top, 1.45 * top))
