@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure as Drawing
 
+from rblspi.experiments.definitions import Group, Panel
 from rblspi.experiments.results import CurveResult, FigureResult, read
 from rblspi.experiments.results_store import Store
 from rblspi.experiments.runner import missing, run_all
@@ -86,7 +87,7 @@ def two_runs(figure):
 
 def test_bars_and_tables_show_possible_numbers_of_steps(tmp_path):
     result = two_runs(FIGURE)
-    _, ax = result, curves.draw(result).axes[0]
+    ax = curves.draw(result).axes[0]
     ends = np.concatenate([path.vertices[:, 1] for path in ax.collections[1].get_paths()])
     assert (ends.min(), ends.max()) == (1.0, 500.0)
     page = write([result], tmp_path).read_text(encoding="utf-8")
@@ -99,3 +100,10 @@ def test_returns_have_no_known_bounds(tmp_path):
     page = write([two_runs(replace(FIGURE, measure="return"))], tmp_path).read_text("utf-8")
     assert "[−3299, 2799]" in page
     assert CLIPPED not in page
+
+
+def test_the_axes_are_as_long_as_the_longest_curve():
+    short, long = CURVES[0], replace(CURVES[1], episodes=40)
+    panels = (Panel("long", (long,)), Panel("short", (short,)))
+    result = invented(replace(FIGURE, groups=(Group("", panels),)))
+    assert [ax.get_xlim()[1] > 40 for ax in curves.draw(result).axes] == [True, True]

@@ -115,17 +115,10 @@ def unique(curves: Iterable[Curve]) -> list[Curve]:
 
 
 def in_order(curves: Sequence[Curve], runs: int, seconds: Mapping[str, float]) -> list[Run]:
-    """List all runs in an order that makes an unfinished sweep useful.
+    """List runs of each curve, with the seeds 0, 1, ..., in a useful order for an unfinished sweep.
 
-    Ten seeds of every curve come before the next ten, and fast curves before slow ones.
-
-    Parameters
-    ----------
-    curves : sequence of Curve
-    runs : int
-        Runs of each curve, with the seeds 0, 1, ..., runs - 1.
-    seconds : mapping
-        Expected time of a run by the curve's digest; a curve that is missing counts as 0.
+    Ten seeds of every curve come before the next ten, and fast curves before slow ones, by their
+    expected ``seconds`` by digest. A curve without an expectation comes first.
     """
     cost = {curve.digest: seconds.get(curve.digest, 0.0) for curve in curves}
     order = [Run(curve, seed) for curve in curves for seed in range(runs)]

@@ -116,23 +116,18 @@ class Judgement(NamedTuple):
 class Evidence:
     """The runs of several figures, found by their curve.
 
-    Parameters
-    ----------
-    figures : iterable of FigureResult
-    shortened : mapping, optional
-        Curves that were run in place of others, by the digest of the curve that they replace.
+    ``instead`` has curves that were run in place of others, by the digest of the replaced curve.
     """
 
     def __init__(
-        self, figures: Iterable[FigureResult], shortened: Mapping[str, Curve] | None = None
+        self, figures: Iterable[FigureResult], instead: Mapping[str, Curve] | None = None
     ) -> None:
         self._results = {d: r for figure in figures for d, r in figure.curves.items()}
-        self._shortened = shortened or {}
+        self._instead = instead or {}
 
     def of(self, curve: Curve) -> CurveResult:
         """The runs of a curve, or of the curve that was run in its place."""
-        instead = self._shortened.get(curve.digest, curve)
-        result = self._results.get(instead.digest)
+        result = self._results.get(self._instead.get(curve.digest, curve).digest)
         if result is None or not result.runs:
             raise Missing(curve.name)
         return result
@@ -147,20 +142,11 @@ class Evidence:
         if not seeds:
             raise Missing(f"runs with common seeds of {curves[0].name} and others")
         rows = [number(curve)[[seed in seeds for seed in self.of(curve).seeds]] for curve in curves]
-        mean: Array = np.mean(rows, axis=0)
-        return mean
+        return np.asarray(np.mean(rows, axis=0))
 
 
 def judge(claim: Claim, evidence: Evidence, shortened: str = "") -> Judgement:
-    """Judge a claim by the evidence.
-
-    Parameters
-    ----------
-    claim : Claim
-    evidence : Evidence
-    shortened : str
-        Why the runs are too short to decide anything, if they are.
-    """
+    """Judge a claim; ``shortened`` says why runs are too short to decide anything, if they are."""
     try:
         findings = tuple(claim.findings(evidence))
     except Missing as missing:

@@ -71,23 +71,21 @@ class FigureResult:
             digest: summarise(
                 result.arrays[self.figure.measure],
                 self.figure.block,
-                possible(result.curve, self.figure.measure),
+                possible(result.curve.environment, self.figure.measure),
             )
             for digest, result in self.curves.items()
             if result.runs and result.curve.episodes
         }
 
 
-def possible(curve: Curve, measure: Measure) -> Range:
-    """The range of a measure: an episode has at least one step and at most those of its limit."""
-    return _steps(curve.environment) if measure == "length" else UNBOUNDED
-
-
 @cache
-def _steps(environment: str) -> Range:
+def possible(environment: str, measure: Measure) -> Range:
+    """The range of a measure: an episode has at least one step and at most those of its limit."""
     from rblspi.environments.base import step_limit
     from rblspi.environments.lookup import make
 
+    if measure != "length":
+        return UNBOUNDED
     limit = step_limit(make(environment))
     return 1.0, float(limit) if limit > 0 else math.inf
 

@@ -11,15 +11,8 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import (
-    FIRST_COMPLETED,
-    BrokenExecutor,
-    CancelledError,
-    Executor,
-    Future,
-    ProcessPoolExecutor,
-    wait,
-)
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, wait
+from concurrent.futures.process import ProcessPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from multiprocessing.connection import wait as wait_for
@@ -45,16 +38,9 @@ class RunError(RuntimeError):
 
 
 def missing(store: Store, curves: Sequence[Curve], runs: int, any_code: bool = False) -> list[Run]:
-    """List the runs that are not stored yet, in the order in which to execute them.
+    """List the runs of each curve that are not stored yet, in the order in which to execute them.
 
-    Parameters
-    ----------
-    store : Store
-    curves : sequence of Curve
-    runs : int
-        Number of runs of each curve.
-    any_code : bool
-        Whether runs by another version of the code count.
+    Stored runs by another version of the code count only with ``any_code``.
     """
     stored = {}
     for curve in curves:
@@ -138,7 +124,7 @@ def _finished(
             pending[executor.submit(execute, run)] = run
         if not pending:
             return
-        done, _ = wait(pending, timeout=FIRST_NOTICE, return_when=FIRST_COMPLETED)
+        done, _ = wait(pending, timeout=FIRST_NOTICE, return_when="FIRST_COMPLETED")
         if not done and hasattr(executor, "_client"):  # Dask's
             wait_for_workers(executor._client)
         for future in done:
@@ -210,7 +196,7 @@ def dask_executors(client: Any) -> tuple[Callable[[], Executor], int]:
     Waits until the cluster has workers.
     """
     if not os.environ.get("RBLSPI_DEBUG"):  # errors of Dask become one sentence here
-        for name in ("distributed", "distributed.client"):
+        for name in ("asyncio", "distributed", "distributed.client", "tornado.application"):
             logging.getLogger(name).setLevel(logging.CRITICAL)
     wait_for_workers(client)
     threads = sum(client.nthreads().values())

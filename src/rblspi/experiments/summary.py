@@ -47,11 +47,9 @@ def block_means(values: ArrayLike, block: int) -> Array:
     """
     array = np.asarray(values, dtype=np.float64)
     runs, episodes = array.shape
-    if episodes < block:
-        block = episodes
+    block = min(block, episodes)
     blocks = episodes // block
-    means: Array = array[:, : blocks * block].reshape(runs, blocks, block).mean(axis=2)
-    return means
+    return np.asarray(array[:, : blocks * block].reshape(runs, blocks, block).mean(axis=2))
 
 
 def summarise(values: ArrayLike, block: int, possible: Range = UNBOUNDED) -> Summary:

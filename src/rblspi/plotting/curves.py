@@ -35,6 +35,8 @@ def draw(result: FigureResult) -> Drawing:
     body, foot = root.subfigures(2, 1, height_ratios=[height + 0.4, 0.45])
     parts = np.atleast_1d(body.subfigures(1, len(figure.groups), width_ratios=widths, wspace=0.02))
     limits, strokes = figure.limits or _limits(result), _strokes(figure)
+    ends = [s.episodes[-1] + 0.6 * s.episodes[0] for s in result.summaries.values()]
+    end = max(ends, default=1.0)
     for part, group, rows, columns in zip(parts, figure.groups, heights, widths, strict=True):
         if group.title:
             part.suptitle(group.title, fontsize=11, fontweight="bold")
@@ -47,7 +49,7 @@ def draw(result: FigureResult) -> Drawing:
                 ax.set_yscale("log")
                 ax.set_yticks(figure.ticks, [f"{tick:g}" for tick in figure.ticks])
                 ax.minorticks_off()
-            ax.set_ylim(*limits)
+            ax.set(xlim=(0, end), ylim=limits)
         for ax in axes[-1]:
             ax.set_xlabel("episode")
         for ax in axes[:, 0]:
@@ -72,14 +74,13 @@ def _draw_panel(ax: Any, panel: Panel, result: FigureResult, strokes: dict[str, 
 
 def _draw_curve(ax: Any, summary: Summary, stroke: Stroke, shift: float) -> None:
     x = summary.episodes
-    step = x[0]
     ax.fill_between(
         x, summary.percentile_5, summary.percentile_95, color=stroke.color, alpha=0.13, linewidth=0
     )
     # Shift the bars so that those of different curves do not cover each other.
     errors = np.nan_to_num([summary.mean - summary.low, summary.high - summary.mean])
     _, caps, bars = ax.errorbar(
-        x + 0.07 * step * shift,
+        x + 0.07 * x[0] * shift,
         summary.mean,
         yerr=np.maximum(errors, 0.0),
         **stroke._asdict(),
@@ -92,7 +93,6 @@ def _draw_curve(ax: Any, summary: Summary, stroke: Stroke, shift: float) -> None
     )
     for part in (*caps, *bars):
         part.set_alpha(0.6)
-    ax.set_xlim(0, x[-1] + 0.6 * step)
 
 
 def _legend(foot: Any, strokes: dict[str, Stroke]) -> None:

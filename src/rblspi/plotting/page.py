@@ -15,18 +15,8 @@ from rblspi.experiments.definitions import Curve, canonical
 from rblspi.experiments.judging import Judgement, Verdict
 from rblspi.experiments.results import FigureResult
 from rblspi.experiments.summary import BOOTSTRAP_SEED, RESAMPLES
-from rblspi.plotting import curves
+from rblspi.plotting import curves, tables
 from rblspi.plotting.style import save, style
-from rblspi.plotting.tables import (
-    CLIPPED,
-    cost_text,
-    distinct,
-    interval_text,
-    side_text,
-    versions_of,
-    write_claims,
-    write_summaries,
-)
 
 Draw = Callable[[FigureResult], Drawing]
 
@@ -62,8 +52,8 @@ def write(
                 raise ValueError(f"figure {figure.id!r} has kind={figure.kind!r}: pass drawings=")
             stem = folder / "figures" / figure.id
             _, pictures[figure.id] = save(known[figure.kind](result), stem)
-    write_claims(folder, judgements, results)
-    write_summaries(folder / "summaries.csv", results)
+    tables.write_claims(folder, judgements, results)
+    tables.write_summaries(folder / "summaries.csv", results)
     page = folder / "report.html"
     page.write_text(_page(results, judgements, pictures, heading), encoding="utf-8")
     return page
@@ -136,7 +126,7 @@ def _page(
 
 
 def _head(heading: str, results: Sequence[FigureResult], judgements: Sequence[Judgement]) -> str:
-    curves = distinct(results)
+    curves = tables.distinct(results)
     badges = "".join(_badge(*counted) for counted in _counted(j.verdict for j in judgements))
     links = {"claims": "Claims"} if judgements else {}
     links |= {result.figure.id: result.figure.title.split(":")[0] for result in results}
@@ -144,7 +134,7 @@ def _head(heading: str, results: Sequence[FigureResult], judgements: Sequence[Ju
     nav = "".join(f'<a href="#{_text(place)}">{_text(name)}</a>' for place, name in links.items())
     return f"""<h1>{_text(heading)}</h1>
 <p class="lead">{sum(curve.runs for curve in curves):,} runs of {len(curves)} settings,
-{cost_text(results)} of processor time.</p>
+{tables.cost_text(results)} of processor time.</p>
 <div class="counts">{badges}</div>
 <nav>{nav}</nav>"""
 
@@ -179,7 +169,7 @@ def _claim(judgement: Judgement) -> str:
     claim, verdict, findings, note = judgement
     rows = (
         (
-            *(_text(f.what), interval_text(*f.measured, f.clipped), side_text(f)),
+            *(_text(f.what), tables.interval_text(*f.measured, f.clipped), tables.side_text(f)),
             *(f.runs, f.verdict),
         )
         for f in findings
@@ -249,7 +239,7 @@ def _curves(result: FigureResult) -> str:
 
 
 def _footnote(table: str) -> str:
-    return f'<p class="rule">{CLIPPED}</p>' if "]*" in table else ""
+    return f'<p class="rule">{tables.CLIPPED}</p>' if "]*" in table else ""
 
 
 def _curve(result: FigureResult, place: str, curve: Curve, with_basis: bool) -> Sequence[object]:
@@ -264,8 +254,8 @@ def _curve(result: FigureResult, place: str, curve: Curve, with_basis: bool) -> 
     mean = iqm = "–"
     if summary is not None:
         ends = (summary.low[-1], summary.high[-1], summary.clipped[-1])
-        mean = interval_text(summary.mean[-1], *ends)
-        iqm = interval_text(summary.iqm[-1], summary.iqm_low[-1], summary.iqm_high[-1])
+        mean = tables.interval_text(summary.mean[-1], *ends)
+        iqm = tables.interval_text(summary.iqm[-1], summary.iqm_low[-1], summary.iqm_high[-1])
     warned = sum(bool(record.warnings) for record in found.records)
     return (
         *(_text(place), _text(curve.label), _text(settings), found.runs, _seeds(found.seeds)),
@@ -294,9 +284,10 @@ def _plain(value: object) -> str:
 
 
 def _about(results: Sequence[FigureResult]) -> str:
-    curves = distinct(results)
+    curves = tables.distinct(results)
     records = [record for curve in curves for record in curve.records]
-    made = _list(", ".join(f"{k} {v}" for k, v in found.items()) for found in versions_of(results))
+    versions = tables.versions_of(results)
+    made = _list(", ".join(f"{name} {v}" for name, v in found.items()) for found in versions)
     old = sum(not curve.present_code for curve in curves)
     changed = (
         f"<p>The runs of {old} of {len(curves)} settings were made by another version of the code "

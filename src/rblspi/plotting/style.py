@@ -23,13 +23,9 @@ class Stroke(NamedTuple):
     linestyle: Literal["-", "--", ":"]
 
 
-LEARNERS = (
-    Stroke(BLUE, "o", "-"),
-    Stroke(ORANGE, "s", "-"),
-    Stroke(GREEN, "^", "-"),
-    Stroke(VERMILLION, "D", "-"),
-    Stroke(PURPLE, "v", "-"),
-    Stroke(SKY, "P", "-"),
+LEARNERS = tuple(
+    Stroke(color, marker, "-")
+    for color, marker in zip((BLUE, ORANGE, GREEN, VERMILLION, PURPLE, SKY), "os^DvP", strict=True)
 )
 BASELINES = (Stroke(BLACK, "x", "--"), Stroke(GREY, "+", ":"))
 

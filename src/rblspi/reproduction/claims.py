@@ -58,13 +58,13 @@ def _claim(name: str, figure: str, says: str, judged_by: str) -> Callable[[Rule]
 def _final(evidence: Evidence, curve: Curve, measure: Measure = "length") -> Sample:
     """Mean over the final episodes, one number per seed."""
     means = evidence.episodes(curve, measure)[:, -FINAL:].mean(axis=1)
-    return Sample(means, *possible(curve, measure))
+    return Sample(means, *possible(curve.environment, measure))
 
 
 def _overall(evidence: Evidence, *curves: Curve, measure: Measure = "length") -> Sample:
     """Mean over all episodes and over curves, one number per seed."""
     means = evidence.common(curves, lambda curve: evidence.episodes(curve, measure).mean(axis=1))
-    return Sample(means, *possible(curves[0], measure))
+    return Sample(means, *possible(curves[0].environment, measure))
 
 
 def _grid(
@@ -351,7 +351,7 @@ def _pendulum_soon(evidence: Evidence) -> Iterator[Finding]:
                 raise Missing("episodes 201 to 300 of the pendulum")
             what = f"{grid}, {_setting(curve)}: steps in episodes 201-300"
             counts = curve.settings["prior_precision"] == 0.1
-            steps = Sample(early.mean(axis=1), *possible(curve, "length"))
+            steps = Sample(early.mean(axis=1), *possible(curve.environment, "length"))
             yield above(what, steps, 2850.0, counts)
 
 

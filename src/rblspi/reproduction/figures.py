@@ -194,12 +194,8 @@ FIGURES: dict[str, Figure] = {
 QUICK_RUNS = 3
 #: episodes of a run, and of a point, in the quick version of a figure
 QUICK = {
-    "main": (300, 50),
-    "mountain-car": (300, 50),
-    "sparse-mountain-car": (300, 50),
-    "pendulum": (200, 25),
-    "cart-pole": (300, 50),
-    "puddle-world": (200, 25),
+    **dict.fromkeys(("main", "mountain-car", "sparse-mountain-car", "cart-pole"), (300, 50)),
+    **dict.fromkeys(("pendulum", "puddle-world"), (200, 25)),
 }
 
 
