@@ -18,6 +18,11 @@ PATIENCE = 120.0
 #: files that a trial writes for itself, which no command makes or removes
 PRIVATE = ".trial-"
 
+#: a shell that runs commands in the background makes them ignore Ctrl-C, and so does nohup SIGHUP
+HEARING = (
+    "import signal as s; s.signal(s.SIGINT, s.default_int_handler); s.signal(s.SIGHUP, s.SIG_DFL)"
+)
+
 
 class Failure(AssertionError):
     """A promise that was not kept."""
@@ -104,7 +109,8 @@ class Running:
             private.with_suffix(f".{name}") for name in ("begun", "out", "err")
         )
         source = (
-            f"{prelude}\nfrom rblspi.cli import main\nopen({str(self._begun)!r}, 'w').close()\n"
+            f"{HEARING}\n{prelude}\nfrom rblspi.cli import main\n"
+            f"open({str(self._begun)!r}, 'w').close()\n"
             "main()"
         )
         words = [str(argument) for argument in arguments]

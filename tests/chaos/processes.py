@@ -38,9 +38,12 @@ def _train(trial: Trial) -> None:
     folder = trial.folder / "run"
     agent = checks.saved_agent(folder)
     checks.require_same(agent, checks.undisturbed(CAR, agent.seed, agent.num_timesteps))
-    checks.monitor_rows(folder / "monitor.csv")
+    rows = checks.monitor_rows(folder / "monitor.csv")
+    checks.require_rows(rows, agent.episodes)
+    require(len(rows) == len(agent.episodes), Wrong, f"{len(rows)} rows in monitor.csv")
     settings = tomllib.loads((folder / "settings.toml").read_text())
-    require(settings["seed"] in (3, 4), Wrong, f"settings.toml has seed {settings['seed']}")
+    plan = (settings["seed"], settings["timesteps"])
+    require(plan == (agent.seed, agent.num_timesteps), Wrong, f"settings.toml has {plan}")
 
 
 def _collect(trial: Trial) -> None:

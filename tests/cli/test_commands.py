@@ -164,7 +164,9 @@ def wait_for(condition: Callable[[], bool], process: subprocess.Popen[bytes]) ->
 
 def start_training(folder: Path, before: str = "pass") -> subprocess.Popen[bytes]:
     """A run that would take for ever, after its first episodes."""
-    code = f"{before}\nfrom rblspi.cli import main; main()"
+    # A shell that runs tests in the background makes its children ignore Ctrl-C.
+    hear = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    code = f"{hear}\n{before}\nfrom rblspi.cli import main; main()"
     arguments = ["train", CAR, "--basis", "rbf:2", "--timesteps", "1000000000", "--save"]
     command = [sys.executable, "-c", code, *arguments, str(folder)]
     process = subprocess.Popen(command, stderr=subprocess.PIPE)
@@ -193,6 +195,23 @@ def test_every_request_to_end_keeps_what_was_learnt(tmp_path: Path, number: sign
     process.communicate(timeout=60)
     assert process.returncode == 130
     assert Agent.load(tmp_path / "agent.npz").num_timesteps > 100
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals")
+def test_a_second_run_does_not_disturb_the_first(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    process = start_training(tmp_path)
+    for how in ((CAR, "--overwrite", "--save", tmp_path), ("--resume", tmp_path)):
+        assert run("train", *how, "--timesteps", 10) == 2
+        (line,) = said(capsys)
+        assert f"another process is writing to {tmp_path}: wait for it" in line
+    assert process.poll() is None
+    process.kill()
+    process.communicate(timeout=60)
+    assert run("train", "--resume", tmp_path, "--timesteps", 10, "--quiet") == 0
+    rows = (tmp_path / "monitor.csv").read_text().splitlines()[2:]
+    assert len(rows) == len(Agent.load(tmp_path / "agent.npz").episodes)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals")

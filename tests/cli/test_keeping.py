@@ -12,6 +12,7 @@ import pytest
 
 from rblspi import Agent
 from rblspi.cli.fit import Job, default_basis_for
+from rblspi.core.files import locked
 from rblspi.data.transitions import Transitions
 from tests.support.command import run, said
 
@@ -53,6 +54,8 @@ class Fragile(gymnasium.Env):
 if "Fragile-v0" not in gymnasium.registry:
     gymnasium.register("Fragile-v0", Fragile, disable_env_checker=True)
 """
+#: a short run
+SMALL = ("--basis", "rbf:2", "--timesteps", 20, "--quiet")
 NAME = "my_fragile_module:Fragile-v0"
 
 
@@ -200,6 +203,63 @@ def test_going_on_refuses_another_algorithm(
     assert run("train", "--resume", tmp_path, "--algo", algorithm) == 2
     message = "keeps the agent's own settings: leave out --algo " + algorithm
     assert message in capsys.readouterr().err
+
+
+def test_an_agent_goes_on_in_its_folder_unless_another_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "run"
+    assert run("train", CAR, *SMALL, "--save", folder) == 0
+    for saved in (folder, folder / "agent.npz"):
+        assert run("train", "--resume", saved, "--timesteps", 20, "--quiet") == 0
+    printed = capsys.readouterr()
+    assert f"going on in {folder} after 40 steps" in printed.err
+    assert f"saved in {folder}" in printed.out
+    assert Agent.load(folder / "agent.npz").num_timesteps == 60
+    (folder / "agent.npz").rename(tmp_path / "mine.npz")
+    assert run("train", "--resume", tmp_path / "mine.npz", "--timesteps", 20, "--quiet") == 0
+    assert "not saved: next time add --save DIR" in capsys.readouterr().out
+    assert Agent.load(tmp_path / "mine.npz").num_timesteps == 60
+
+
+def test_an_agent_is_not_replaced_by_another_unasked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, new = tmp_path / "run", ("train", CAR, *SMALL, "--seed", 1)
+    assert run(*new, "--save", folder) == 0
+    assert run("train", CAR, *SMALL, "--seed", 2, "--save", tmp_path / "other") == 0
+    before = {file: file.read_bytes() for file in folder.iterdir()}
+    capsys.readouterr()
+    resume = ("train", "--resume", tmp_path / "other", "--timesteps", 5)
+    for command in (new, resume):
+        assert run(*command, "--save", folder) == 2
+        (line,) = said(capsys)
+        assert f"there is an agent in {folder} already: --resume {folder} goes on" in line
+        assert "--overwrite replaces it" in line
+        assert {file: file.read_bytes() for file in folder.iterdir()} == before
+    assert run(*resume, "--save", folder, "--overwrite") == 0
+    assert Agent.load(folder / "agent.npz").seed == 2
+    assert run(*new, "--save", folder, "--overwrite") == 0
+    assert (folder / "agent.npz").read_bytes() == before[folder / "agent.npz"]
+
+
+def test_a_second_training_in_the_same_folder_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with locked(tmp_path / "run"):
+        for command in (("train", CAR, *SMALL), ("train", CAR, *SMALL, "--overwrite")):
+            assert run(*command, "--save", tmp_path / "run") == 2
+            (line,) = said(capsys)
+            assert f"another process is writing to {tmp_path / 'run'}: wait for it" in line
+        assert not list((tmp_path / "run").iterdir())
+    assert run("train", CAR, *SMALL, "--save", tmp_path / "run") == 0
+
+
+def test_a_mistake_makes_no_folder(tmp_path: Path) -> None:
+    assert run("train", "NoSuch-v0", "--save", tmp_path / "new") == 2
+    assert run("train", CAR, "--set", "nosuch=1", "--save", tmp_path / "new") == 2
+    assert run("train", "--resume", tmp_path / "nosuch", "--save", tmp_path / "new") == 2
+    assert not list(tmp_path.iterdir())
 
 
 # From a log to a policy -----------------------------------------------------------------------

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import errno
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from rblspi.core.files import replacing
+from rblspi.core import files
+from rblspi.core.files import locked, replacing
 
 
 @pytest.fixture
@@ -69,3 +73,44 @@ def test_two_writers_do_not_meet(old: Path) -> None:
         other.write_text("other")
     assert old.read_text() == "one"  # the outer one ends last
     assert list(old.parent.iterdir()) == [old]
+
+
+# Folders ----------------------------------------------------------------------------------------
+
+
+def test_a_folder_belongs_to_one_process_at_a_time(tmp_path: Path) -> None:
+    folder = tmp_path / "new" / "run"
+    with locked(folder):
+        with (
+            pytest.raises(ValueError, match=r"another process is writing to .*run: wait"),
+            locked(folder),
+        ):
+            pass
+        with locked(tmp_path):
+            pass
+    with pytest.raises(KeyboardInterrupt), locked(folder):
+        raise KeyboardInterrupt
+    with locked(folder):
+        assert not list(folder.iterdir())
+
+
+def test_a_lock_ends_with_its_process(tmp_path: Path) -> None:
+    code = (
+        "import os, sys; from pathlib import Path; from rblspi.core.files import locked\n"
+        "with locked(Path(sys.argv[1])): os.kill(os.getpid(), 9)"
+    )
+    subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False)
+    with locked(tmp_path):
+        pass
+
+
+def test_a_folder_that_cannot_be_locked_is_said_to_be_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def flock(*_: Any) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(files.fcntl, "flock", flock)
+    with locked(tmp_path):
+        pass
+    assert "cannot be locked (No locks available): let no other process" in capsys.readouterr().err

@@ -29,6 +29,24 @@ def test_the_monitor_file_is_that_of_stable_baselines3(tmp_path: Path) -> None:
         MonitorFile(tmp_path / "log.csv")
 
 
+def test_the_monitor_file_goes_on_after_the_episodes_that_the_agent_has(tmp_path: Path) -> None:
+    path = tmp_path / "monitor.csv"
+    with MonitorFile(path) as log:
+        agent = RBLSPI("CartPole-v1", POLE, seed=0).learn(episodes=3, callback=log)
+    whole = path.read_bytes()
+    for content in (whole + b"9.0,9,9.0\n9.0,9,9.0\n", whole):
+        path.write_bytes(content)
+        with MonitorFile(path, append_to=3):
+            pass
+        assert path.read_bytes() == whole
+    path.write_bytes(whole[:-2])
+    with MonitorFile(path, append_to=3) as log:
+        agent.learn(episodes=1, callback=log)
+    lines = path.read_bytes().splitlines()
+    assert lines[:-1] == [*whole.splitlines()[:-1], whole.splitlines()[-1][:-1]]
+    assert float(lines[-1].split(b",")[0]) == agent.episodes[3, 1]
+
+
 def test_tensorboard_files_are_written(tmp_path: Path) -> None:
     pytest.importorskip("tensorboardX")
     with TensorBoard(tmp_path) as log:

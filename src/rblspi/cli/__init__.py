@@ -21,6 +21,7 @@ from rblspi import __version__
 from rblspi.cli.collect import collect
 from rblspi.cli.evaluate import evaluate
 from rblspi.cli.fit import fit
+from rblspi.cli.interrupts import end_process, interruptible
 from rblspi.cli.list_ import list_
 from rblspi.cli.reproduce import reproduce
 from rblspi.cli.show import show
@@ -76,23 +77,37 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     With ``RBLSPI_DEBUG=1`` in the environment, every error also shows its traceback.
     """
+    with interruptible() as interrupted:
+        try:
+            code = _run(arguments)
+        except (Exception, KeyboardInterrupt) as error:
+            code = _explain(error, interrupted())
+        if arguments is None:  # those of the process, whose work this was
+            end_process(code)
+    sys.exit(code)
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    """Run a command, and return its exit code."""
     command = typer.main.get_command(app)
+    words = sys.argv[1:] if arguments is None else list(arguments)
     with warnings.catch_warnings():
         warnings.showwarning = lambda message, *_, **__: _say(str(message))
         try:
-            code = command(args=arguments, prog_name="rblspi", standalone_mode=False)
-        except (KeyboardInterrupt, typer.Abort):
-            say("interrupted")
-            code = INTERRUPTED
-        except Exception as error:
-            code = _explain(error)
-    sys.exit(code if isinstance(code, int) else 0)
+            with command.make_context("rblspi", words) as context:
+                command.invoke(context)
+        except typer.Exit as ending:
+            return ending.exit_code
+    return 0
 
 
-def _explain(error: Exception) -> int:
+def _explain(error: BaseException, interrupted: bool) -> int:
     """Say what went wrong, and return the exit code."""
     if os.environ.get("RBLSPI_DEBUG"):
         traceback.print_exception(error)
+    if interrupted or isinstance(error, KeyboardInterrupt):
+        say("interrupted")  # which a package may turn into an error of its own
+        return INTERRUPTED
     if hasattr(error, "format_message"):  # a wrong option or argument
         context = getattr(error, "ctx", None)
         hint = "" if context is None else f" (see {context.command_path} --help)"
@@ -116,13 +131,13 @@ def _explain(error: Exception) -> int:
     return OURS
 
 
-def _is_our_sentence(error: Exception) -> bool:
+def _is_our_sentence(error: BaseException) -> bool:
     """Whether our own code raised this for what it was given, and not a package that we called."""
     kinds = (ValueError, TypeError, ImportError, RuntimeError)
     return isinstance(error, kinds) and _package(_frames(error)[-1].f_globals) == "rblspi"
 
 
-def _environment_that_raised(error: Exception) -> str | None:
+def _environment_that_raised(error: BaseException) -> str | None:
     """The class of the user's environment or wrapper in whose method an error arose."""
     frames = _frames(error)
     if not frames or _package(frames[-1].f_globals) == "rblspi":
@@ -136,7 +151,7 @@ def _environment_that_raised(error: Exception) -> str | None:
     return None
 
 
-def _frames(error: Exception) -> list[Any]:
+def _frames(error: BaseException) -> list[Any]:
     return [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rblspi.core.files import replacing
+from rblspi.core.files import write_text
 from rblspi.registry import nearest
 
 #: fields of a file, and what each must be
@@ -53,8 +53,7 @@ def write(path: Path, settings: Mapping[str, Any]) -> None:
     for name, table in _given(settings):
         if isinstance(table, Mapping):
             lines += ["", f"[{name}]", *(f"{_key(k)} = {_text(v)}" for k, v in _given(table))]
-    with replacing(path) as temporary:
-        temporary.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    write_text(path, "\n".join(lines) + "\n")
 
 
 def _given(table: Mapping[str, Any]) -> list[tuple[str, Any]]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rblspi.cli.interrupts import handling
 from rblspi.core.progress import say
 
 if TYPE_CHECKING:
@@ -17,18 +17,15 @@ if TYPE_CHECKING:
 #: seconds between two checkpoints: the most that a hard kill loses
 CHECKPOINT_EVERY = 60.0
 
-#: what asks a process to end; SIGHUP does not exist everywhere
-SIGNALS = [s for s in signal.Signals if s.name in ("SIGINT", "SIGTERM", "SIGHUP")]
-
 
 @contextmanager
 def keeping(agent: Agent, file: Path | None) -> Iterator[Callable[[], bool]]:
-    """Save the agent now and then, and at the end, also if the learning fails or is interrupted.
+    """Save the agent at once, now and then, and at the end, also if the learning fails.
 
     A signal lets the agent finish the steps under way. A second one breaks the learning off, but
     never the saving. Yields a function that tells whether a signal came.
     """
-    received, saving = 0, False
+    received, saving = 0, True
 
     def stop(number: int, frame: object) -> None:
         nonlocal received
@@ -40,25 +37,24 @@ def keeping(agent: Agent, file: Path | None) -> Iterator[Callable[[], bool]]:
             raise KeyboardInterrupt
 
     def save() -> None:
-        nonlocal saving
-        saving = True
         if file is not None:
             agent.save(file)
 
-    before = {number: signal.signal(number, stop) for number in SIGNALS}
-    try:
-        with _checkpoints(agent, file):
-            yield lambda: received > 0
-    except BaseException as error:
+    with handling(stop):
+        save()  # whether there is room for it is known before the work, and not after it
+        try:
+            with _checkpoints(agent, file):
+                saving = False
+                try:
+                    yield lambda: received > 0
+                finally:
+                    saving = True
+        except BaseException as error:
+            save()
+            if file is not None:
+                error.add_note(f"What was learnt until then is saved in {file.parent}")
+            raise
         save()
-        if file is not None:
-            error.add_note(f"What was learnt until then is saved in {file.parent}")
-        raise
-    else:
-        save()
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 @contextmanager

@@ -67,15 +67,15 @@ def _numbers(text: str) -> list[float]:
 
 def _print_settings(actor: Agent | LinearPolicy, policy: LinearPolicy) -> None:
     from rich.console import Console
-    from rich.markup import escape
     from rich.table import Table
     from rich.text import Text
 
+    from rblspi.core.archive import printable
     from rblspi.online import Agent
 
     name = "logs" if policy.environment is None else policy.environment["id"]
     title = f"{policy.provenance.get('algorithm')} on {name or 'an environment without an id'}"
-    table = Table(title=escape(title), show_header=False)
+    table = Table(title=Text(printable(title)), show_header=False)
     table.add_column(style="bold")
     table.add_column(overflow="fold")
     rows: dict[str, Any] = {"basis": policy.basis, "weights": len(policy.weights)}
@@ -88,5 +88,6 @@ def _print_settings(actor: Agent | LinearPolicy, policy: LinearPolicy) -> None:
         rows["exploration"] = ", ".join(f"{k} {v:.2g}" for k, v in actor.diagnostics().items())
     for key, shown in (rows | dict(policy.provenance.get("settings", {}))).items():
         number = f"{shown:.4g}" if isinstance(shown, float) else str(shown)
-        table.add_row(str(key), Text("from the data" if shown is None else number))
+        words = "from the data" if shown is None else printable(number)
+        table.add_row(Text(printable(str(key))), Text(words))
     Console().print(table)

@@ -21,6 +21,7 @@ from rblspi.cli.options import (
     Quiet,
     Settings,
 )
+from rblspi.core.files import locked
 from rblspi.core.progress import duration, say
 
 if TYPE_CHECKING:
@@ -45,6 +46,15 @@ class Plan(NamedTuple):
     env_settings: dict[str, Any]
     save: Path | None
     tensorboard: bool
+    resume: Path | None
+    overwrite: bool
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether the agent goes on in its own folder, which has the log of its episodes."""
+        if self.resume is None or self.save is None:
+            return False
+        return parsing.saved_file(self.resume).resolve() == (self.save / parsing.AGENT).resolve()
 
 
 def train(
@@ -73,8 +83,15 @@ def train(
         typer.Option("--tensorboard", help="Log for TensorBoard in DIR/tensorboard as well."),
     ] = None,
     resume: Annotated[
-        Path | None, typer.Option(metavar="AGENT", help="Go on with a saved agent.")
+        Path | None,
+        typer.Option(
+            metavar="AGENT",
+            help="Go on with a saved agent, in its folder unless --save names another.",
+        ),
     ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace the agent that is in DIR already.")
+    ] = False,
     quiet: Quiet = False,
 ) -> None:
     """Train an agent. Ctrl-C stops and keeps what was learnt.
@@ -91,28 +108,52 @@ def train(
             "seed": seed,
             "save": None if save is None else str(save),
             "tensorboard": tensorboard,
+            "resume": resume,
+            "overwrite": overwrite,
         },
         parsing.assignments("--set", set_),
         parsing.assignments("--env-set", env_set),
         {} if config is None else configuration.read(config),
     )
-    agent = _new_agent(plan) if resume is None else _saved_agent(plan, resume)
+    with ExitStack() as stack:
+        if plan.goes_on:
+            _take_folder(plan, stack)  # so that nobody saves a newer agent meanwhile
+        agent = _new_agent(plan) if resume is None else _saved_agent(plan, resume)
+        if not plan.goes_on:
+            _take_folder(plan, stack)  # which makes one, after all checks
+        _learn(agent, plan, quiet, stack)
+
+
+def _take_folder(plan: Plan, stack: ExitStack) -> None:
+    """Keep other processes from the folder, and refuse to replace an agent without being told."""
+    if plan.save is None:
+        return
+    stack.enter_context(locked(plan.save))
+    if (plan.save / parsing.AGENT).exists() and not plan.goes_on and not plan.overwrite:
+        raise ValueError(
+            f"there is an agent in {plan.save} already: --resume {plan.save} goes on with it, "
+            "--overwrite replaces it"
+        )
+
+
+def _learn(agent: Agent, plan: Plan, quiet: bool, stack: ExitStack) -> None:
     if plan.save is not None:
-        plan.save.mkdir(parents=True, exist_ok=True)
-        _write_settings(agent, plan, plan.save, resume)
+        if plan.goes_on:
+            say(f"going on in {plan.save} after {agent.num_timesteps:,} steps")
+        _write_settings(agent, plan, plan.save)
     _say_cost(agent, plan.timesteps)
     file = None if plan.save is None else plan.save / parsing.AGENT
-    with ExitStack() as stack:
-        callbacks = [stack.enter_context(log) for log in _logs(agent, plan, resume)]
-        interrupted = stack.enter_context(keeping(agent, file))
+    callbacks = [stack.enter_context(log) for log in _logs(agent, plan)]
+    with keeping(agent, file) as interrupted:
         start = time.perf_counter()
-        agent.learn(
-            plan.timesteps,
-            callbacks,
-            progress_bar=not quiet,
-            reset_num_timesteps=False,
-            episodes=plan.episodes,
-        )
+        if not interrupted():
+            agent.learn(
+                plan.timesteps,
+                [*callbacks, lambda _: not interrupted()],
+                progress_bar=not quiet,
+                reset_num_timesteps=False,
+                episodes=plan.episodes,
+            )
         seconds = time.perf_counter() - start
     _summarise(agent, seconds, plan.save, interrupted())
     if interrupted():
@@ -140,7 +181,8 @@ def _plan(
             raise ValueError(f"{name} = {merged[name]} must be at least 1")
     if "episodes" not in merged:
         merged.setdefault("timesteps", DEFAULT_TIMESTEPS)
-    folder = merged.get("save")
+    own = None if given["resume"] is None else _folder_of(given["resume"])
+    folder = merged.get("save") or own
     fields: dict[str, Any] = {name: merged.get(name) for name in Plan._fields}
     plan = Plan(
         **fields
@@ -156,6 +198,12 @@ def _plan(
     if plan.save is not None and plan.save.exists() and not plan.save.is_dir():
         raise ValueError(f"--save {plan.save} is a file: name a folder")
     return plan
+
+
+def _folder_of(resume: Path) -> Path | None:
+    """The folder in which a saved agent goes on unless the user names another."""
+    file = parsing.saved_file(resume)
+    return file.parent if file.name == parsing.AGENT else None
 
 
 def _new_agent(plan: Plan) -> Agent:
@@ -187,24 +235,18 @@ def _saved_agent(plan: Plan, path: Path) -> Agent:
     return agent
 
 
-def _logs(agent: Agent, plan: Plan, resume: Path | None) -> Iterator[Any]:
+def _logs(agent: Agent, plan: Plan) -> Iterator[Any]:
     from rblspi.online.callbacks import MonitorFile, TensorBoard
 
     if plan.save is not None:
         monitor = plan.save / "monitor.csv"
-        yield MonitorFile(monitor, _identifier(agent, plan), append=_goes_on_in(plan.save, resume))
+        before = len(agent.episodes) if plan.goes_on else None
+        yield MonitorFile(monitor, _identifier(agent, plan), append_to=before)
         if plan.tensorboard:
             yield TensorBoard(plan.save / "tensorboard")
 
 
-def _goes_on_in(folder: Path, resume: Path | None) -> bool:
-    """Whether the folder has the episodes of the agent that goes on."""
-    if resume is None:
-        return False
-    return parsing.saved_file(resume).resolve() == (folder / parsing.AGENT).resolve()
-
-
-def _write_settings(agent: Agent, plan: Plan, folder: Path, resume: Path | None) -> None:
+def _write_settings(agent: Agent, plan: Plan, folder: Path) -> None:
     """Every setting of the run, defaults included: ``--config`` with this file repeats it.
 
     The goals of a resumed agent are counted from its very beginning, as if it had never stopped;
@@ -218,7 +260,7 @@ def _write_settings(agent: Agent, plan: Plan, folder: Path, resume: Path | None)
     settings = agent.get_parameters()
     seed = settings.pop("seed")
     steps, episodes = agent.num_timesteps, len(agent.episodes)  # zero unless it was resumed
-    before = {"agent": str(resume), "timesteps": steps, "episodes": episodes}
+    before = {"agent": str(plan.resume), "timesteps": steps, "episodes": episodes}
     packages = ("rblspi", "gymnasium", "numpy", "numba")
     configuration.write(
         folder / "settings.toml",
@@ -232,7 +274,7 @@ def _write_settings(agent: Agent, plan: Plan, folder: Path, resume: Path | None)
             "tensorboard": plan.tensorboard,
             "settings": settings,
             "env_settings": _env_settings(agent) | plan.env_settings,
-            "resumed": None if resume is None else before,
+            "resumed": None if plan.resume is None else before,
             "versions": {
                 "python": sys.version.split()[0],
                 **{name: version(name) for name in packages},
@@ -272,5 +314,5 @@ def _summarise(agent: Agent, seconds: float, folder: Path | None, interrupted: b
         print(f"last {len(episodes)} episodes: return {episode_return:.4g}, length {length:.4g}")
     if folder is not None:
         print(f"saved in {folder}: next, rblspi show {folder}")
-    elif interrupted:
+    else:
         print("not saved: next time add --save DIR")

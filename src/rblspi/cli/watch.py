@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,6 +17,7 @@ from rblspi.cli.options import (
     SavedArgument,
     Seed,
 )
+from rblspi.core.files import replacing
 
 if TYPE_CHECKING:
     import gymnasium as gym
@@ -51,7 +54,8 @@ def watch(
         frames = _film(stage, act, episodes, steps, seed)
         rate = fps or int(stage.metadata.get("render_fps") or 30)
     target.parent.mkdir(parents=True, exist_ok=True)
-    (_write_gif if target.suffix == ".gif" else _write_mp4)(target, frames, rate)
+    with replacing(target) as temporary:
+        (_write_gif if target.suffix == ".gif" else _write_mp4)(temporary, frames, rate)
     print(f"{target}: {len(frames)} frames")
 
 
@@ -98,20 +102,31 @@ def _write_gif(path: Path, frames: list[NDArray[np.uint8]], rate: int) -> None:
     first, *rest = (Image.fromarray(frame).quantize(64) for frame in frames)
     # A GIF counts in hundredths of a second, and viewers do not go below two of them.
     duration = max(round(100 / rate), 2) * 10
-    first.save(path, save_all=True, append_images=rest, duration=duration, loop=0)
+    options: dict[str, Any] = {"append_images": rest, "duration": duration, "loop": 0}
+    first.save(path, format="GIF", save_all=True, **options)
 
 
 def _write_mp4(path: Path, frames: list[NDArray[np.uint8]], rate: int) -> None:
     try:
-        import imageio.v2 as imageio
-        import imageio_ffmpeg  # type: ignore[import-untyped]  # noqa: F401
+        from imageio_ffmpeg import get_ffmpeg_exe  # type: ignore[import-untyped]
     except ImportError as error:
         raise ImportError(
-            'MP4 needs imageio: pip install "rblspi[render]", or write a .gif'
+            'MP4 needs imageio-ffmpeg: pip install "rblspi[render]", or write a .gif'
         ) from error
-    height, width = frames[0].shape[:2]
-    even = [frame[: height - height % 2, : width - width % 2] for frame in frames]
-    film: Any = imageio.get_writer(path, fps=rate, codec="libx264", macro_block_size=2)
-    with film:
-        for frame in even:
-            film.append_data(frame)
+    height, width = (side - side % 2 for side in frames[0].shape[:2])  # which the codec needs
+    options = f"-f rawvideo -pix_fmt rgb24 -s {width}x{height} -r {rate} -i - -c:v libx264"
+    options += " -pix_fmt yuv420p -f mp4 -loglevel error -y"
+    command, pipe = [get_ffmpeg_exe(), *options.split(), str(path)], subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stderr=pipe) as process:
+        assert process.stdin is not None
+        try:
+            for frame in frames:
+                process.stdin.write(frame[:height, :width].tobytes())
+        except BrokenPipeError:
+            pass  # it has ended, and says why
+        except BaseException:
+            process.kill()
+            raise
+        words = process.communicate()[1].decode(errors="replace").strip()
+    if process.returncode:
+        raise OSError(errno.EIO, words.splitlines()[-1] if words else "ffmpeg failed")

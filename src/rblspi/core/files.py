@@ -1,4 +1,4 @@
-"""Writing files so that nobody ever sees half of one."""
+"""Writing files so that nobody ever sees half of one, and folders so that one process does."""
 
 from __future__ import annotations
 
@@ -8,6 +8,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
+
+from rblspi.core.progress import say
+
+try:
+    import fcntl
+except ImportError:  # Windows, where nothing keeps a second process out
+    fcntl = None  # type: ignore[assignment]
 
 
 @contextmanager
@@ -35,3 +42,44 @@ def replacing(path: str | PathLike[str]) -> Iterator[Path]:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def write_text(path: str | PathLike[str], text: str) -> None:
+    """Write a text in UTF-8, the whole of it or nothing."""
+    with replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Make a folder if there is none, and be the only process that writes there.
+
+    The lock is one of the operating system on the folder itself: it leaves no file behind, and
+    ends with the process, however that ends.
+
+    Raises
+    ------
+    ValueError
+        If another process has the lock.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    if fcntl is None:
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        _lock(handle, folder)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _lock(handle: int, folder: Path) -> None:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise ValueError(
+            f"another process is writing to {folder}: wait for it, or choose another folder"
+        ) from error
+    except OSError as error:  # some network file systems have no locks
+        say(f"{folder} cannot be locked ({error.strerror}): let no other process write to it")

@@ -6,6 +6,7 @@ Both are callbacks: ``agent.learn(50_000, callback=[MonitorFile("monitor.csv"), 
 from __future__ import annotations
 
 import json
+import os
 import time
 from abc import ABC, abstractmethod
 from os import PathLike
@@ -46,19 +47,22 @@ class MonitorFile(_Log):
         Ends in ``monitor.csv``, or the reader will not find it.
     env_id : str, optional
         For the first line of the file.
-    append : bool
-        Append to the episodes of a file that exists already; seconds count from its start.
+    append_to : int, optional
+        Append to the first so many episodes of a file that exists already; seconds count from its
+        start. Later ones, which a run that was killed did not save, are removed.
     """
 
     def __init__(
-        self, path: str | PathLike[str], env_id: str | None = None, *, append: bool = False
+        self, path: str | PathLike[str], env_id: str | None = None, *, append_to: int | None = None
     ) -> None:
         if not str(path).endswith("monitor.csv"):
             raise ValueError(f"path={str(path)!r} must end in monitor.csv, as its readers expect")
         file = Path(path)
-        if append and file.exists():
+        if append_to is not None and file.exists():
             self._start = _start_of(file)
+            whole = _keep_rows(file, append_to)
             self._file = file.open("a", encoding="utf-8", newline="")
+            self._file.write("" if whole else "\n")
             return
         self._file = file.open("w", encoding="utf-8", newline="")
         self._start = time.time()
@@ -87,6 +91,13 @@ def _start_of(file: Path) -> float:
         raise ValueError(
             f"{file} does not begin as a monitor file does, so nothing is appended to it: rename it"
         ) from None
+
+
+def _keep_rows(file: Path, count: int) -> bool:
+    """Remove all rows after the first ones; returns whether the last row is whole."""
+    rows = file.read_bytes().splitlines(keepends=True)[: 2 + count]
+    os.truncate(file, sum(map(len, rows)))
+    return rows[-1].endswith(b"\n")
 
 
 class TensorBoard(_Log):
