@@ -206,3 +206,20 @@ def test_an_error_leaves_no_file(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         interrupted()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_flipped_bit_of_a_page_is_noticed_or_changes_nothing(tmp_path):
+    log = some_log()
+    path = write(tmp_path / "log.parquet", log)
+    whole, noticed = path.read_bytes(), 0
+    column = pq.ParquetFile(path).metadata.row_group(0).column(0)
+    size = column.total_compressed_size
+    for place in range(column.data_page_offset, column.data_page_offset + size, 13):
+        content = bytearray(whole)
+        content[place] ^= 4
+        path.write_bytes(content)
+        try:
+            assert_same(joined(ParquetData(path)), log)
+        except DataError:
+            noticed += 1
+    assert noticed > size / 13 / 2  # all but the statistics in the header of the page

@@ -96,7 +96,7 @@ class ParquetData(TabularData):
         for path, row_groups in groupby(self.row_groups, key=lambda row_group: row_group.path):
             file = _open(path)
             for _, number, first_row, _ in row_groups:
-                for rows in file.iter_batches(ROWS, row_groups=[number], columns=wanted):
+                for rows in _batches(file, path, number, wanted):
                     yield TableChunk(rows, str(path), first_row)
                     first_row += rows.num_rows
 
@@ -163,6 +163,15 @@ def _open(path: Path) -> Any:
     import pyarrow.parquet as pq
 
     try:
-        return pq.ParquetFile(path)
+        return pq.ParquetFile(path, page_checksum_verification=True)
     except pa.ArrowInvalid as error:
         raise DataError(f"{path} is not a Parquet file: {error}") from error
+
+
+def _batches(file: Any, path: Path, row_group: int, wanted: list[str]) -> Iterator[Any]:
+    import pyarrow as pa
+
+    try:
+        yield from file.iter_batches(ROWS, row_groups=[row_group], columns=wanted)
+    except (pa.ArrowException, OSError) as error:
+        raise DataError(f"{path} is damaged: {error}") from error

@@ -56,8 +56,9 @@ class ParquetWriter:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             schema = table.schema.with_metadata(self._metadata)
             temporary = self._stack.enter_context(replacing(self.path))
+            options = {"compression": "snappy", "use_dictionary": ["action"]}
             self._writer = self._stack.enter_context(
-                pq.ParquetWriter(temporary, schema, compression="snappy", use_dictionary=["action"])
+                pq.ParquetWriter(temporary, schema, write_page_checksum=True, **options)
             )
         self._writer.write_table(table)
         self.rows += table.num_rows

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from matplotlib.figure import Figure as Drawing
 
+from rblspi.core.files import write_text
 from rblspi.core.progress import duration
 from rblspi.experiments.definitions import Curve, canonical
 from rblspi.experiments.judging import Judgement, Verdict
@@ -55,7 +56,7 @@ def write(
     tables.write_claims(folder, judgements, results)
     tables.write_summaries(folder / "summaries.csv", results)
     page = folder / "report.html"
-    page.write_text(_page(results, judgements, pictures, heading), encoding="utf-8")
+    write_text(page, _page(results, judgements, pictures, heading))
     return page
 
 

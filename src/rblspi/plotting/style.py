@@ -10,6 +10,8 @@ from typing import Any, Literal, NamedTuple
 import matplotlib as mpl
 from matplotlib.figure import Figure as Drawing
 
+from rblspi.core.files import replacing
+
 # The palette of Okabe and Ito, which can be told apart with every kind of colour vision.
 BLUE, ORANGE, GREEN, VERMILLION = "#0072B2", "#E69F00", "#009E73", "#D55E00"
 PURPLE, SKY, BLACK, GREY = "#CC79A7", "#56B4E9", "#111111", "#7F7F7F"
@@ -60,6 +62,8 @@ def save(figure: Drawing, stem: Path) -> tuple[Path, Path]:
     """Write a figure as PNG and as SVG; equal figures give equal files."""
     stem.parent.mkdir(parents=True, exist_ok=True)
     png, svg = stem.with_name(stem.name + ".png"), stem.with_name(stem.name + ".svg")
-    figure.savefig(png, dpi=160, metadata={"Software": None})
-    figure.savefig(svg, metadata={"Date": None, "Creator": None})
+    with replacing(png) as temporary:
+        figure.savefig(temporary, format="png", dpi=160, metadata={"Software": None})
+    with replacing(svg) as temporary:
+        figure.savefig(temporary, format="svg", metadata={"Date": None, "Creator": None})
     return png, svg

@@ -8,6 +8,7 @@ import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from rblspi.core.files import replacing, write_text
 from rblspi.core.progress import duration
 from rblspi.experiments.definitions import canonical
 from rblspi.experiments.judging import Finding, Judgement
@@ -35,14 +36,14 @@ def write_claims(
         "versions": versions_of(results),
     }
     text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
-    (folder / "claims.json").write_text(text, encoding="utf-8")
-    (folder / "claims.md").write_text(_markdown(judgements, results), encoding="utf-8")
+    write_text(folder / "claims.json", text)
+    write_text(folder / "claims.md", _markdown(judgements, results))
 
 
 def write_summaries(path: Path, results: Sequence[FigureResult]) -> None:
     """Write the learning curves of all figures as CSV, a row for every point."""
     columns = ("environment", "algorithm", "basis", "settings")
-    with path.open("w", encoding="utf-8", newline="") as file:
+    with replacing(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["figure", "measure", *columns, *Summary._fields])
         for result in results:
