@@ -5,13 +5,14 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
 import pytest
 
 import rblspi
-from rblspi import LSPI, RBLSPI, Agent, OnlineLSPI, registry
+from rblspi import LSPI, RBLSPI, Agent, OneHot, OnlineLSPI, registry
 from rblspi.registry import OURS, Algorithm, algorithm, algorithms, class_of, name_of
 
 
@@ -95,8 +96,12 @@ class Entry(NamedTuple):
     name: str
     value: str
     record: Any
+    dist: None = None
+    module: str = "their_package"
 
     def load(self) -> Any:
+        if isinstance(self.record, Exception):
+            raise self.record
         return self.record
 
 
@@ -133,7 +138,23 @@ def test_a_name_of_ours_stays_ours(entries: list[Entry]) -> None:
     assert algorithm("lspi").load() is LSPI
 
 
-def test_an_entry_point_that_is_no_record_is_named(entries: list[Entry]) -> None:
-    entries.append(Entry("theirs", "their_package:Theirs", RBLSPI))
-    with pytest.raises(TypeError, match="entry point theirs = their_package:Theirs is not an Alg"):
-        algorithms()
+@pytest.mark.parametrize(
+    ("record", "reason"),
+    [
+        (RBLSPI, "TypeError: their_package:Theirs is not an Algorithm"),
+        (ModuleNotFoundError("No module named 'x'"), "ModuleNotFoundError: No module named 'x'"),
+        (SyntaxError("invalid syntax"), "SyntaxError: invalid syntax"),
+    ],
+)
+def test_a_broken_package_is_named_and_left_out(
+    entries: list[Entry], record: Any, reason: str, tmp_path: Path
+) -> None:
+    entries.append(Entry("theirs", "their_package:Theirs", record))
+    entries.append(Entry("x", "x:y", Algorithm("other", "their_package:Other", "online")))
+    agent = RBLSPI("rblspi/ChainWalk-v0", OneHot(), seed=0)
+    with pytest.warns(UserWarning, match="the package their_package is broken") as warned:
+        agent.save(tmp_path / "agent.npz")
+    assert reason in str(warned[0].message)
+    assert len(warned) == 1
+    assert list(algorithms()) == [*(ours.name for ours in OURS), "other"]
+    assert isinstance(Agent.load(tmp_path / "agent.npz"), RBLSPI)

@@ -12,11 +12,12 @@ from __future__ import annotations
 import difflib
 import inspect
 import sys
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Literal, TypeVar
 
 ENTRY_POINTS = "rblspi.algorithms"
@@ -92,14 +93,31 @@ OURS = (
 
 @cache
 def algorithms() -> dict[str, Algorithm]:
-    """All algorithms by name; a name of ours cannot be taken by another package."""
+    """All algorithms by name; a name of ours cannot be taken by another package.
+
+    An entry point that cannot be loaded is left out, with a warning that names its package.
+    """
     found = {algorithm.name: algorithm for algorithm in OURS}
     for entry in entry_points(group=ENTRY_POINTS):
-        record = entry.load()
-        if not isinstance(record, Algorithm):
-            raise TypeError(f"the entry point {entry.name} = {entry.value} is not an Algorithm")
-        found.setdefault(record.name, record)
+        try:
+            record = _record(entry)
+        except Exception as error:
+            package = entry.module if entry.dist is None else entry.dist.name
+            warnings.warn(
+                f"the package {package} is broken, and its algorithm {entry.name} is left out: "
+                f"{type(error).__name__}: {error}",
+                stacklevel=2,
+            )
+        else:
+            found.setdefault(record.name, record)
     return found
+
+
+def _record(entry: EntryPoint) -> Algorithm:
+    record = entry.load()
+    if not isinstance(record, Algorithm):
+        raise TypeError(f"{entry.value} is not an Algorithm")
+    return record
 
 
 def algorithm(name: str) -> Algorithm:

@@ -275,6 +275,15 @@ def test_its_repr_says_where_it_comes_from_and_how_it_acts() -> None:
     assert "for" not in repr(RBLSPI(nameless(), OneHot(), seed=0).policy()).split(":")[0]
 
 
+def test_its_repr_does_not_control_the_terminal() -> None:
+    policy = replace(
+        trained("OnlineLSPI").policy(),
+        provenance={"algorithm": "\x1b[31mred\x07"},
+        environment={"id": "\x9b2J\u202eµ"},
+    )
+    assert repr(policy).startswith(r"<LinearPolicy by \x1b[31mred\x07 for \x9b2J\u202eµ: ")
+
+
 def nameless() -> gym.Env[Any, Any]:
     env = gym.make("rblspi/ChainWalk-v0").unwrapped
     env.spec = None

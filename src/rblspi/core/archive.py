@@ -108,6 +108,11 @@ def short(value: Any) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
+def printable(text: str) -> str:
+    """A stranger's text for the terminal: characters that would control it are escaped."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+
+
 def _arrays(path: str | PathLike[str]) -> dict[str, NDArray[Any]]:
     try:
         if not Path(path).exists():

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rblspi.core import check
+from rblspi.core.archive import printable
 from rblspi.core.types import Array, Integers, Matrix, Vector
 from rblspi.environments.lookup import make_described
 from rblspi.features import Basis, BasisLike, Features
@@ -234,7 +235,7 @@ class LinearPolicy:
 
     @property
     def _origin(self) -> str:
-        return str(self.provenance.get("algorithm", "the policy"))
+        return printable(str(self.provenance.get("algorithm", "the policy")))
 
     def __repr__(self) -> str:
         rule = "greedy"
@@ -243,7 +244,7 @@ class LinearPolicy:
         elif self.epsilon:
             rule = f"epsilon={self.epsilon:.2g}"
         identifier = (self.environment or {}).get("id")
-        name = "" if identifier is None else f" for {identifier}"
+        name = "" if identifier is None else f" for {printable(str(identifier))}"
         sure = "with a posterior" if self.posterior is not None else "no posterior"
         return (
             f"<LinearPolicy by {self._origin}{name}: {self.actions} actions x "
