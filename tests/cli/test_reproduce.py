@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 import signal
 import sqlite3
 import subprocess
@@ -132,7 +133,8 @@ def test_a_scheduler_that_does_not_answer(tmp_path, capsys):
     assert "no Dask scheduler answers at nonsense://x" in output(capsys)
 
 
-def test_ctrl_c_keeps_what_is_finished_and_says_how_to_go_on(tmp_path):
+@pytest.mark.parametrize("pause", [0.5, 4.0])  # while the worker starts, and while it works
+def test_ctrl_c_keeps_what_is_finished_and_says_how_to_go_on(tmp_path, pause):
     path = tmp_path / "mine.toml"
     path.write_text(GOOD, encoding="utf-8")
     code = (
@@ -150,12 +152,13 @@ def test_ctrl_c_keeps_what_is_finished_and_says_how_to_go_on(tmp_path):
         stderr=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         text=True,
+        start_new_session=True,
     )
     for line in process.stderr:
         if "runs to make" in line:
             break
-    time.sleep(4.0)
-    process.send_signal(signal.SIGINT)
+    time.sleep(pause)
+    os.killpg(process.pid, signal.SIGINT)  # to all processes, as a terminal does
     _, rest = process.communicate(timeout=30)
     assert process.returncode == 130
     assert "finished runs are kept" in rest

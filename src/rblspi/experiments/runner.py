@@ -121,7 +121,8 @@ def _finished(
     pending: dict[Future[RunResult], Run] = {}
     while True:
         while len(pending) < window and (run := next(waiting, None)) is not None:
-            pending[executor.submit(execute, run)] = run
+            with _deaf_to_ctrl_c():  # the executor may start workers now
+                pending[executor.submit(execute, run)] = run
         if not pending:
             return
         done, _ = wait(pending, timeout=FIRST_NOTICE, return_when="FIRST_COMPLETED")
@@ -169,6 +170,19 @@ def local_processes(jobs: int) -> Executor:
     """An executor of worker processes on this machine, each with one BLAS thread."""
     context = multiprocessing.get_context("spawn")
     return ProcessPoolExecutor(jobs, mp_context=context, initializer=_start_worker)
+
+
+@contextmanager
+def _deaf_to_ctrl_c() -> Iterator[None]:
+    """Hold Ctrl-C back; processes that are started meanwhile never hear it, not even at once."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _start_worker() -> None:
