@@ -116,11 +116,11 @@ def train(
         {} if config is None else configuration.read(config),
     )
     with ExitStack() as stack:
-        if plan.goes_on:
-            _take_folder(plan, stack)  # so that nobody saves a newer agent meanwhile
+        if plan.goes_on:  # then nobody saves a newer agent than the one that is read
+            _take_folder(plan, stack)
         agent = _new_agent(plan) if resume is None else _saved_agent(plan, resume)
-        if not plan.goes_on:
-            _take_folder(plan, stack)  # which makes one, after all checks
+        if not plan.goes_on:  # then the folder may have to be made, which is done after all checks
+            _take_folder(plan, stack)
         _learn(agent, plan, quiet, stack)
 
 

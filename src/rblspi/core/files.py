@@ -1,4 +1,4 @@
-"""Writing files so that nobody ever sees half of one, and folders so that one process does."""
+"""Files that nobody ever sees half of, and folders that one process at a time writes to."""
 
 from __future__ import annotations
 
