@@ -330,6 +330,15 @@ def test_a_bug_of_ours_is_not_blamed_on_the_user(
     assert "Traceback" in capsys.readouterr().err
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is always full")
+def test_a_table_that_cannot_be_printed_is_told_in_a_sentence() -> None:
+    command = [sys.executable, "-c", "from rblspi.cli import main; main()", "list", "bases"]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 2
+    assert done.stderr == "rblspi: [Errno 28] No space left on device\n"
+
+
 # Words ----------------------------------------------------------------------------------------
 
 

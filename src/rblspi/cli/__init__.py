@@ -96,6 +96,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         try:
             with command.make_context("rblspi", words) as context:
                 command.invoke(context)
+            sys.stdout.flush()
         except typer.Exit as ending:
             return ending.exit_code
     return 0

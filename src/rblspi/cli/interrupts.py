@@ -68,7 +68,10 @@ def interruptible() -> Iterator[Callable[[], bool]]:
 
 def end_process(code: int) -> NoReturn:
     """End a process whose work is done; signals on its way out do not change its exit code."""
-    sys.stdout.flush()
+    try:
+        sys.stdout.flush()
+    except OSError:  # which has been said; Python would say it again
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     _install(lambda number, frame: os._exit(code))  # at once, should a thread not end
     atexit.register(_install, signal.SIG_IGN)  # from there on, Python hears no signals
     sys.exit(code)
