@@ -133,8 +133,11 @@ def test_a_scheduler_that_does_not_answer(tmp_path, capsys):
     assert "no Dask scheduler answers at nonsense://x" in output(capsys)
 
 
-@pytest.mark.parametrize("pause", [0.5, 4.0])  # while the worker starts, and while it works
-def test_ctrl_c_keeps_what_is_finished_and_says_how_to_go_on(tmp_path, pause):
+@pytest.mark.parametrize(
+    ("number", "pause"),
+    [(signal.SIGINT, 0.5), (signal.SIGINT, 4.0), (signal.SIGHUP, 4.0)],  # it starts, or works
+)
+def test_ctrl_c_keeps_what_is_finished_and_says_how_to_go_on(tmp_path, number, pause):
     path = tmp_path / "mine.toml"
     path.write_text(GOOD, encoding="utf-8")
     code = (
@@ -142,6 +145,7 @@ def test_ctrl_c_keeps_what_is_finished_and_says_how_to_go_on(tmp_path, pause):
         "if __name__ == '__main__':\n"
         # A shell that runs tests in the background makes its children ignore Ctrl-C.
         "    signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "    signal.signal(signal.SIGHUP, signal.SIG_DFL)\n"
         "    main()\n"
     )
     program = tmp_path / "program.py"
@@ -158,7 +162,7 @@ def test_ctrl_c_keeps_what_is_finished_and_says_how_to_go_on(tmp_path, pause):
         if "runs to make" in line:
             break
     time.sleep(pause)
-    os.killpg(process.pid, signal.SIGINT)  # to all processes, as a terminal does
+    os.killpg(process.pid, number)  # to all processes, as a terminal does
     _, rest = process.communicate(timeout=30)
     assert process.returncode == 130
     assert "finished runs are kept" in rest

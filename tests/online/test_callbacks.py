@@ -39,6 +39,9 @@ def test_the_monitor_file_goes_on_after_the_episodes_that_the_agent_has(tmp_path
         with MonitorFile(path, append_to=3):
             pass
         assert path.read_bytes() == whole
+    path.write_bytes(whole + b"\xff\xb2,1,1.0\n")  # not a text any more
+    with MonitorFile(path, append_to=3):
+        assert path.read_bytes() == whole
     path.write_bytes(whole[:-2])
     with MonitorFile(path, append_to=3) as log:
         agent.learn(episodes=1, callback=log)

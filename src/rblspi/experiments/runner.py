@@ -121,7 +121,7 @@ def _finished(
     pending: dict[Future[RunResult], Run] = {}
     while True:
         while len(pending) < window and (run := next(waiting, None)) is not None:
-            with _deaf_to_ctrl_c():  # the executor may start workers now
+            with _parent_only():  # the executor may start workers now
                 pending[executor.submit(execute, run)] = run
         if not pending:
             return
@@ -169,16 +169,17 @@ def _shut_down(executor: Executor) -> Iterator[Executor]:
 def local_processes(jobs: int) -> Executor:
     """An executor of worker processes on this machine, each with one BLAS thread."""
     context = multiprocessing.get_context("spawn")
-    return ProcessPoolExecutor(jobs, mp_context=context, initializer=_start_worker)
+    with _parent_only():  # also not the process that Python starts to keep account of semaphores
+        return ProcessPoolExecutor(jobs, mp_context=context, initializer=_start_worker)
 
 
 @contextmanager
-def _deaf_to_ctrl_c() -> Iterator[None]:
-    """Hold Ctrl-C back; processes that are started meanwhile never hear it, not even at once."""
+def _parent_only() -> Iterator[None]:
+    """Hold back what a terminal sends to all processes; those started meanwhile never hear it."""
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
         return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGHUP})
     try:
         yield
     finally:

@@ -83,10 +83,10 @@ class MonitorFile(_Log):
 
 def _start_of(file: Path) -> float:
     """When the log in a file began, in seconds since 1970."""
-    with file.open(encoding="utf-8") as lines:
+    with file.open("rb") as lines:
         first = lines.readline()
     try:
-        return float(json.loads(first.removeprefix("#"))["t_start"])
+        return float(json.loads(first.removeprefix(b"#"))["t_start"])
     except (ValueError, TypeError, LookupError):
         raise ValueError(
             f"{file} does not begin as a monitor file does, so nothing is appended to it: rename it"

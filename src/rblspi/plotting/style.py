@@ -62,8 +62,7 @@ def save(figure: Drawing, stem: Path) -> tuple[Path, Path]:
     """Write a figure as PNG and as SVG; equal figures give equal files."""
     stem.parent.mkdir(parents=True, exist_ok=True)
     png, svg = stem.with_name(stem.name + ".png"), stem.with_name(stem.name + ".svg")
-    with replacing(png) as temporary:
-        figure.savefig(temporary, format="png", dpi=160, metadata={"Software": None})
-    with replacing(svg) as temporary:
-        figure.savefig(temporary, format="svg", metadata={"Date": None, "Creator": None})
+    with replacing(png) as pixels, replacing(svg) as lines:  # both of them or none
+        figure.savefig(pixels, format="png", dpi=160, metadata={"Software": None})
+        figure.savefig(lines, format="svg", metadata={"Date": None, "Creator": None})
     return png, svg
