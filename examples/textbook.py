@@ -142,6 +142,20 @@ def online_lspi(
     return Walk(taken, rewards, theta)
 
 
+def stepwise_doubly_robust(
+    rewards: Vector, ratios: Vector, q: Vector, v: Vector, discount: float
+) -> float:
+    """Equation (10) of Jiang and Li (2016) for one episode of T steps.
+
+    Ratios are 1{a = pi(s)} / p, q is Q(s_t, a_t), and v is V(s_t) for t = 0 to T, 0 if s_T is
+    terminal. With q = v = 0 this is per-decision importance sampling.
+    """
+    value = float(v[-1])
+    for t in reversed(range(len(rewards))):
+        value = float(v[t] + ratios[t] * (rewards[t] + discount * value - q[t]))
+    return value
+
+
 def due(every: int, transitions: int, ended: bool) -> bool:
     """Every so many transitions of the whole run; 0: at the end of every episode."""
     return ended if every == 0 else transitions % every == 0

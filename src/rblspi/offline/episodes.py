@@ -1,0 +1,230 @@
+"""Logged episodes and what the policy under evaluation would do in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from hashlib import blake2b
+from itertools import pairwise
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rblspi.core import check
+from rblspi.core.types import Integers, Mask, Vector
+from rblspi.data.transitions import Transitions
+from rblspi.features import BasisLike
+from rblspi.offline.accumulation import Data, Problem, batch_rows, chunks_of, conformed, not_empty
+from rblspi.offline.observed_space import build_features
+from rblspi.policies.given import PolicyFunction
+
+#: transitions in a segment of a long episode
+SEGMENT = 100
+
+
+@dataclass(frozen=True)
+class Episodes:
+    """All transitions of a log in memory, with the actions of a policy in their states.
+
+    Values are estimated relative to a constant, the ``centre``: the value that every state would
+    have if all rewards were the same. A constant that is added to the rewards of a continuing
+    problem is therefore added to every value, also where a basis has no constant feature.
+    """
+
+    log: Transitions
+    problem: Problem
+    here: Integers  # pi(s), (N,)
+    ahead: Integers  # pi(s'), 0 where s' is terminal, (N,)
+    firsts: NDArray[Any]  # the first states whose mean value is wanted
+    first_actions: Integers  # pi in these
+    sampled: bool  # whether these are the first states of the logged episodes
+
+    @cached_property
+    def starts(self) -> Integers:
+        """The first row of every episode, shape (E,)."""
+        return np.flatnonzero(self.log.starts())
+
+    @cached_property
+    def lengths(self) -> Integers:
+        """The number of transitions in every episode, shape (E,)."""
+        return np.diff(np.append(self.starts, self.log.size))
+
+    @property
+    def count(self) -> int:
+        """E, the number of episodes."""
+        return len(self.starts)
+
+    @cached_property
+    def terminated(self) -> Mask:
+        """Whether an episode ended in a terminal state, not cut short, shape (E,)."""
+        ended: Mask = self.log.terminated[self.starts + self.lengths - 1]
+        return ended
+
+    @cached_property
+    def episode(self) -> Integers:
+        """The episode of every row, shape (N,)."""
+        return np.repeat(np.arange(self.count), self.lengths)
+
+    @cached_property
+    def segments(self) -> Integers:
+        """The segment of every row, shape (N,): its episode, or a part of a long one."""
+        place = np.arange(self.log.size) - self.starts[self.episode]
+        return np.cumsum(place % SEGMENT == 0) - 1
+
+    @cached_property
+    def ending(self) -> Vector:
+        """The probability that everything ends: 1 - gamma, or 1 where s' is terminal, (N,)."""
+        return np.where(self.log.terminated, 1.0, 1.0 - self.problem.discount)
+
+    @cached_property
+    def centre(self) -> float:
+        """The constant value whose mean TD error is 0."""
+        total = float(self.ending.sum())
+        return float(self.log.rewards.sum()) / total if total > 0.0 else 0.0
+
+    @cached_property
+    def rewards(self) -> Vector:
+        """The TD errors of the constant value ``centre``, shape (N,)."""
+        rewards: Vector = self.log.rewards - self.centre * self.ending
+        return rewards
+
+    @cached_property
+    def reward_range(self) -> tuple[float, float]:
+        """The least and the greatest reward in the log; one after a terminal state is 0."""
+        rewards = self.log.rewards
+        after = 0.0 if self.log.terminated.any() else rewards[0]
+        return float(min(rewards.min(), after)), float(max(rewards.max(), after))
+
+    @property
+    def value_range(self) -> tuple[float, float]:
+        """The values of getting the least, or the greatest, reward forever."""
+        least, greatest = self.reward_range
+        if self.problem.discount == 1.0:
+            return -np.inf, np.inf
+        return least / (1.0 - self.problem.discount), greatest / (1.0 - self.problem.discount)
+
+    @cached_property
+    def half(self) -> Mask:
+        """Whether an episode is in the first half, shape (E,).
+
+        The halves follow from the states and actions of the episodes, in whatever order they are.
+        """
+        columns = self.log.observations.astype(np.float64), self.log.actions, self.log.rewards
+        parts = (np.split(column, self.starts[1:]) for column in columns)
+        keys = [
+            (blake2b(states.tobytes() + actions.tobytes()).digest(), rewards.tolist())
+            for states, actions, rewards in zip(*parts, strict=True)
+        ]
+        half = np.zeros(self.count, np.bool_)
+        half[sorted(range(self.count), key=keys.__getitem__)[::2]] = True
+        return half
+
+    def of_states(self) -> Episodes:
+        """The same episodes for values of states: as if there were one action."""
+        none = np.zeros(self.log.size, np.int64)
+        return replace(
+            self,
+            log=self.log._replace(actions=none),
+            problem=self.problem._replace(actions=None),
+            here=none,
+            ahead=none,
+            first_actions=np.zeros(len(self.firsts), np.int64),
+        )
+
+    def linear(self, observations: NDArray[Any], actions: Integers, weights: Vector) -> Vector:
+        """Products phi(s, a)'weights for every observation and action, shape (N,)."""
+        by_action, values = weights.reshape(self.problem.blocks, -1), np.empty(len(observations))
+        for part in self._batches(len(observations)):
+            x = self.problem.features(observations[part])
+            values[part] = np.einsum("ij,ij->i", x, by_action[actions[part]])
+        return values
+
+    def weighted_features(
+        self, observations: NDArray[Any], actions: Integers, weights: Vector
+    ) -> Vector:
+        """The sum of weight times phi(s, a) over observations and actions, shape (k,)."""
+        total = np.zeros((self.problem.blocks, self.problem.features.size))
+        for part in self._batches(len(observations)):
+            by_action = np.eye(self.problem.blocks)[actions[part]] * weights[part, None]
+            total += by_action.T @ self.problem.features(observations[part])
+        return total.ravel()
+
+    def _batches(self, count: int) -> Iterator[slice]:
+        rows = batch_rows(self.problem.features)
+        return (slice(start, start + rows) for start in range(0, count, rows))
+
+
+def episodes_of(
+    transitions: Data,
+    policy: PolicyFunction,
+    basis: BasisLike,
+    actions: int,
+    discount: float,
+    first_observations: ArrayLike | None = None,
+    observation_space: gym.Space[Any] | None = None,
+) -> Episodes:
+    """Gather a log, and ask the policy for its actions; the arguments are those of `estimates`."""
+    actions, discount = check.count("actions", actions), check.fraction("discount", discount)
+    source = chunks_of(transitions)
+    log = joined(not_empty([conformed(chunk) for chunk in source] or None, source))
+    if int(log.actions.max()) >= actions:
+        row = int(log.actions.argmax())
+        raise ValueError(
+            f"actions in row {row} is {log.actions[row]}, but with actions={actions} they go from "
+            f"0 to {actions - 1}"
+        )
+    features, space = build_features(basis, observation_space, [log], look=True)
+    firsts = log.observations[log.starts()]
+    if first_observations is not None:
+        firsts = np.asarray(first_observations)
+        firsts = firsts[None] if firsts.shape == features.shape else firsts
+    ahead = np.zeros(log.size, np.int64)
+    going_on = ~log.terminated
+    ahead[going_on] = actions_of(policy, log.next_observations[going_on], actions)
+    return Episodes(
+        log,
+        Problem(features, space, actions, discount),
+        actions_of(policy, log.observations, actions),
+        ahead,
+        firsts,
+        actions_of(policy, firsts, actions),
+        first_observations is None,
+    )
+
+
+def joined(chunks: list[Transitions]) -> Transitions:
+    """The chunks as one. An episode that a chunk does not go on with counts as cut short."""
+    parts = [
+        before._replace(truncated=before.truncated | _last_of_episode(before, after))
+        for before, after in pairwise(chunks)
+    ]
+    columns = zip(*parts, chunks[-1], strict=True)
+    return Transitions._make(np.concatenate(column) for column in columns)
+
+
+def _last_of_episode(before: Transitions, after: Transitions) -> Mask:
+    """A mask of the last row, if the next chunk starts with another episode."""
+    ended = np.zeros(before.size, np.bool_)
+    ended[-1] = after.starts(before)[0] and not before.terminated[-1]
+    return ended
+
+
+def actions_of(policy: PolicyFunction, observations: NDArray[Any], actions: int) -> Integers:
+    """What a policy does in these states, checked."""
+    chosen = np.asarray(policy(observations)) if len(observations) else np.zeros(0, np.int64)
+    if chosen.shape != (len(observations),) or chosen.dtype.kind not in "biu":
+        raise ValueError(
+            f"policy gave actions of shape {chosen.shape} and type {chosen.dtype} for "
+            f"{len(observations)} observations: it must give a whole number for each"
+        )
+    unknown = (chosen < 0) | (chosen >= actions)
+    if unknown.any():
+        row = int(unknown.argmax())
+        raise ValueError(
+            f"policy gave action {chosen[row]} for the observation {observations[row].tolist()}: "
+            f"actions go from 0 to {actions - 1}"
+        )
+    return chosen.astype(np.int64)

@@ -1,0 +1,73 @@
+"""An estimate of a value, with an interval from the influence of every episode on it.
+
+To first order an estimate is the true value plus a sum of independent terms, one for each episode:
+its influences. Their variance is estimated by their spread, whatever the noise is like within an
+episode.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import stdtrit
+
+from rblspi.core.types import Vector
+
+
+class Estimate(NamedTuple):
+    """What a policy is worth in its first states, by one method."""
+
+    method: str
+    mean: float  # nan if the method gives none
+    low: float
+    high: float
+    effective: float = math.nan  # effective sample size
+    size: int = 0  # the number of episodes or transitions of which this is a part
+    unit: str = ""  # "episodes" or "transitions"
+    note: str = ""  # what limits the estimate, in words
+
+    @property
+    def known(self) -> bool:
+        """Whether there is an estimate."""
+        return math.isfinite(self.mean)
+
+
+def estimate(
+    method: str,
+    mean: float,
+    influences: Vector,
+    confidence: float,
+    *,
+    weights: Vector,
+    unit: str,
+    note: str = "",
+) -> Estimate:
+    """An estimate with the interval of its influences; the weights are of episodes or rows."""
+    half = half_width(influences, confidence)
+    effective = effective_size(weights)
+    return Estimate(method, mean, mean - half, mean + half, effective, len(weights), unit, note)
+
+
+def unknown(method: str, why: str) -> Estimate:
+    """No estimate, because the method does not apply to these data."""
+    return Estimate(method, math.nan, -math.inf, math.inf, note=why)
+
+
+def half_width(influences: Vector, confidence: float) -> float:
+    """Half of the interval of a sum of independent influences; infinite if there is only one."""
+    count = len(influences)
+    if count < 2:
+        return math.inf
+    quantile = float(stdtrit(count - 1, 0.5 + confidence / 2.0))
+    return quantile * math.sqrt(count) * float(influences.std(ddof=1))
+
+
+def effective_size(weights: Vector) -> float:
+    """Kish's effective sample size, (sum w)^2 / sum w^2: how many equal weights tell as much."""
+    largest = float(np.abs(weights).max())
+    if largest == 0.0:
+        return 0.0
+    scaled = weights / largest
+    return float(scaled.sum() ** 2 / (scaled**2).sum())
