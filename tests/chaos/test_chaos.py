@@ -10,7 +10,6 @@ import pytest
 
 
 @pytest.mark.slow
-@pytest.mark.chaos
 def test_disturbed_commands_lose_nothing_and_get_nothing_wrong() -> None:
     command = [sys.executable, "-m", "tests.chaos", "--trials", "20"]
     root = Path(__file__).parents[2]
