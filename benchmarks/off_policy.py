@@ -8,6 +8,7 @@ that are used here.
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 import warnings
@@ -22,8 +23,11 @@ import gymnasium as gym
 import numpy as np
 
 from rblspi.core.intervals import share_interval
-from rblspi.features import OneHot, RBFGrid
+from rblspi.data import Transitions
+from rblspi.features import OneHot, Polynomial, RBFGrid
 from rblspi.model.posterior import ConditionWarning
+from rblspi.offline import LSTD
+from rblspi.offline.comparison import compare
 from rblspi.offline.estimates import Estimates, estimates
 from tests.support.garnet import Garnet
 
@@ -97,7 +101,114 @@ def picture() -> None:
         save(draw(found, truth=19.881), Path("docs/images/off-policy"))
 
 
-COMMANDS: dict[str, Callable[..., None]] = {"coverage": coverage, "picture": picture}
+# Comparison with a baseline -----------------------------------------------------------------
+
+
+def inventory(rng: np.random.Generator) -> Garnet:
+    """Stock of 0 to 10, orders of 0 to 4; the policy orders up to a random level."""
+    demand = rng.uniform(1.5, 3.0)
+    probabilities, rewards = np.zeros((11, 5, 11)), np.zeros((11, 5))
+    likely = np.array([demand**d * math.exp(-demand) / math.factorial(d) for d in range(30)])
+    for stock, order in np.ndindex(11, 5):
+        held = min(stock + order, 10)
+        after = np.maximum(held - np.arange(30), 0)
+        np.add.at(probabilities[stock, order], after, likely / likely.sum())
+        rewards[stock, order] = (
+            4 * (likely @ (held - after)) - order - 2 * (order > 0) - 0.2 * stock
+        )
+    return Garnet(probabilities, rewards, order_up_to(rng.integers(3, 9)))
+
+
+def order_up_to(level: int) -> np.ndarray:
+    return np.clip(level - np.arange(11), 0, 4)
+
+
+def changed(garnet: Garnet, rng: np.random.Generator) -> np.ndarray:
+    """The policy with other actions in some states."""
+    states = rng.choice(len(garnet.policy), rng.integers(1, len(garnet.policy) + 1), replace=False)
+    other = garnet.policy.copy()
+    other[states] = rng.integers(garnet.rewards.shape[1], size=len(states))
+    return other
+
+
+def learnt(garnet: Garnet, log: Transitions) -> np.ndarray:
+    """A policy that five steps of policy iteration find in a log."""
+    actions, space = garnet.rewards.shape[1], gym.spaces.Discrete(len(garnet.policy))
+    policy = garnet.policy
+    for _ in range(5):
+        q = LSTD(OneHot(), actions, discount=DISCOUNT, ridge=1.0, observation_space=space)
+        q.fit(log, lambda s, policy=policy: policy[s])
+        policy = q.predict(garnet.states).argmax(axis=1)
+    return policy
+
+
+def best(garnet: Garnet) -> Garnet:
+    """The same problem with the best policy, so that no other is better."""
+    while True:
+        policy = garnet.action_values(DISCOUNT).argmax(axis=1)
+        if (policy == garnet.policy).all():
+            return garnet
+        garnet = garnet._replace(policy=policy)
+
+
+def comparison(problem: str, how: str, baseline: str, seed: int) -> tuple[float, bool]:
+    """The true difference of a policy from the baseline, and whether it would be deployed."""
+    rng = np.random.default_rng(seed)
+    garnet = Garnet.random(rng, 10, 3, 3) if problem == "Garnet" else inventory(rng)
+    garnet = best(garnet) if baseline == "the best policy" else garnet
+    logged = baseline == "the log's policy"
+    chosen, basis = garnet.following(0.5), OneHot()
+    if how.endswith("basis too small"):
+        basis = Pairs() if problem == "Garnet" else Polynomial(2)
+    log, _ = garnet.log(rng, 100, 20, chosen)
+    given = log.rows(0, log.size // 2) if how == "learnt from other episodes" else log
+    other = changed(garnet, rng) if how.startswith("changed") else learnt(garnet, given)
+    compared = log.rows(log.size // 2, log.size) if given is not log else log
+    found = compare(
+        *(lambda s: other[s], None if logged else garnet.act, compared),
+        *(basis, garnet.rewards.shape[1]),
+        discount=DISCOUNT,
+        observation_space=gym.spaces.Discrete(len(garnet.policy)),
+    )
+    true = garnet._replace(policy=other).values(DISCOUNT)
+    true = true - garnet.values(DISCOUNT, chosen if logged else None)
+    return float(true.mean()), found.deploy
+
+
+#: how the policy arises, the baseline, and the number of logs of each problem
+COMPARISONS = (
+    ("changed at random", "the log's policy", 150),
+    ("changed at random", "another policy", 150),
+    ("learnt from other episodes", "the log's policy", 50),
+    ("learnt from other episodes", "another policy", 50),
+    ("learnt from other episodes", "the best policy", 100),
+    ("learnt from the same episodes", "another policy", 50),
+    ("learnt from the same episodes", "the best policy", 100),
+    ("changed at random, basis too small", "another policy", 100),
+)
+
+
+def comparisons() -> None:
+    """How often `compare` would deploy a policy that is better, and one that is not."""
+    print("| policy | baseline | problem | logs | better | of these deployed | wrongly deployed |")
+    print("|---|---|---|---|---|---|---|")
+    for number, (how, baseline, logs) in enumerate(COMPARISONS):
+        for problem in ("Garnet", "inventory"):
+            first = FRESH + 10_000 * (number + 1) + (5000 if problem == "inventory" else 0)
+            seeds = range(first, first + logs)
+            results = np.array([comparison(problem, how, baseline, seed) for seed in seeds])
+            better, deployed = results[:, 0] > 1e-9, results[:, 1] > 0.0
+            cells = len(seeds), better.sum(), (better & deployed).sum(), (deployed & ~better).sum()
+            print(
+                f"| {how} | {baseline} | {problem} |", " | ".join(map(str, cells)), "|", flush=True
+            )
+
+
+COMMANDS: dict[str, Callable[..., None]] = {
+    "coverage": coverage,
+    "compare": comparisons,
+    "picture": picture,
+}
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore", ConditionWarning)

@@ -106,6 +106,12 @@ class Episodes:
             return -np.inf, np.inf
         return least / (1.0 - self.problem.discount), greatest / (1.0 - self.problem.discount)
 
+    @property
+    def room(self) -> tuple[float, float]:
+        """How much lower and how much higher than the centre a value can be."""
+        least, greatest = self.value_range
+        return max(self.centre - least, 0.0), max(greatest - self.centre, 0.0)
+
     @cached_property
     def half(self) -> Mask:
         """Whether an episode is in the first half, shape (E,).

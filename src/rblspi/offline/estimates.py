@@ -143,10 +143,10 @@ def estimates(
 
 
 def _with_check(row: Estimate, least: float, greatest: float) -> Estimate:
-    """A note where the rewards of the log allow no such value."""
+    """A note where the rewards of the log allow no value in the interval."""
     slack = 1e-9 * max(abs(least), abs(greatest))
-    if not row.known or least - slack <= row.mean <= greatest + slack:
+    if not row.known or (row.low <= greatest + slack and row.high >= least - slack):
         return row
-    limit = f"at most {greatest:.4g}" if row.mean > greatest else f"at least {least:.4g}"
+    limit = f"at most {greatest:.4g}" if row.low > greatest else f"at least {least:.4g}"
     note = f"impossible: with rewards like the logged ones a value is {limit}"
     return row._replace(note="; ".join(filter(None, [note, row.note])))

@@ -10,7 +10,8 @@ basis. Products of ratios soon leave few episodes that tell anything, so steps a
 effective number of episodes is at least `LEAST_EPISODES`. What a log does not tell, which is all
 that comes after these steps and after the end of an episode that was cut short, lies between the
 least and the greatest logged reward, forever: the interval reaches from the lower end of the
-interval with the least to the upper end of that with the greatest, and the mean is midway.
+interval with the least to the upper end of that with the greatest, as far as values with such
+rewards do, and the mean is midway between the two estimates.
 
 Marginalised importance sampling weights single transitions by the density of their state, relative
 to the data, times the ratio of the last action. The density is linear in the features of the state:
@@ -138,6 +139,9 @@ def _estimate(
         mean, influences = value_of(weights, discount, reward, normalised)
         low_high.append((mean, mean + sign * half_width(influences, confidence)))
     (least, low), (greatest, high) = low_high
+    lowest, highest = episodes.value_range
+    if low <= highest and high >= lowest:
+        low, high = max(low, lowest), min(high, highest)
     mean, effective = (least + greatest) / 2.0, effective_size(weights.last)
     note = weights.note(discount, "may be anything")
     return Estimate(method, mean, low, high, effective, episodes.count, "episodes", note)

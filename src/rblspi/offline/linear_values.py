@@ -126,10 +126,10 @@ def widened(estimate: Estimate, episodes: Episodes, missing: float) -> Estimate:
     """
     if missing == 0.0 or not estimate.known:
         return estimate
-    least, greatest = episodes.value_range
+    below, above = episodes.room
     note = f"{missing:.1%} of the value is of states and actions without data"
     return estimate._replace(
-        low=estimate.low + missing * min(least - episodes.centre, 0.0),
-        high=estimate.high + missing * max(greatest - episodes.centre, 0.0),
+        low=estimate.low - missing * below,
+        high=estimate.high + missing * above,
         note="; ".join(filter(None, [estimate.note, note])),
     )
