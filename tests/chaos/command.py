@@ -71,7 +71,7 @@ class Finished(NamedTuple):
     def require(self, *codes: int) -> None:
         """Refuse any other exit code."""
         if self.code not in codes:
-            raise Wrong(f"exit code {self.code}, not {codes}: {self.sentence}")
+            raise Wrong(f"exit code {self.code}, not {codes}: {self.err.strip()[-500:]}")
 
     def require_sentence(self, *names: str) -> None:
         """Refuse anything but an error in one sentence, which names one of these."""

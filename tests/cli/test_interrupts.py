@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -109,6 +110,16 @@ def test_handlers_are_as_before_in_the_end() -> None:
     assert interrupted()
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN
+
+
+def test_an_interruption_that_python_drops_comes_again() -> None:
+    class Fragile:
+        def __del__(self) -> None:
+            signal.raise_signal(signal.SIGTERM)
+
+    with pytest.raises(KeyboardInterrupt), interruptible():  # noqa: PT012
+        Fragile()
+        time.sleep(60)
 
 
 def test_other_threads_leave_the_handlers_alone() -> None:

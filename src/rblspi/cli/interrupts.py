@@ -26,18 +26,38 @@ TIDYING = 10.0
 def handling(handler: Handler) -> Iterator[None]:
     """Let a function handle these signals, apart from those that are ignored, as by ``nohup``.
 
-    Only the main thread can do so; in any other one, nothing is changed. A handler that was
-    installed in the meantime stays.
+    Python drops a KeyboardInterrupt that is raised while it deletes an object; it is then raised
+    again a moment later. Only the main thread can handle signals; in any other one, nothing is
+    changed. A handler that was installed in the meantime stays.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = _install(handler)
+    lost = False
+
+    def handle(number: int, frame: object) -> None:
+        nonlocal lost
+        if lost:
+            lost = False
+            raise KeyboardInterrupt
+        handler(number, frame)
+
+    def raise_again(ignored: Any) -> None:
+        nonlocal lost
+        if not isinstance(ignored.exc_value, KeyboardInterrupt):
+            report(ignored)
+        elif before and hasattr(signal, "pthread_kill"):  # not on Windows
+            lost, target = True, threading.main_thread().ident
+            threading.Timer(0.01, signal.pthread_kill, [target, next(iter(before))]).start()
+
+    before, report = _install(handle), sys.unraisablehook
+    sys.unraisablehook = raise_again
     try:
         yield
     finally:
+        sys.unraisablehook = report
         for number, former in before.items():
-            if signal.getsignal(number) is handler:
+            if signal.getsignal(number) is handle:
                 signal.signal(number, former)
 
 
@@ -72,6 +92,12 @@ def end_process(code: int) -> NoReturn:
         sys.stdout.flush()
     except OSError:  # which has been said; Python would say it again
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    _install(lambda number, frame: os._exit(code))  # at once, should a thread not end
+    done = time.monotonic()
+
+    def end(number: int, frame: object) -> None:
+        if time.monotonic() - done > TIDYING:  # a thread of somebody else's does not end
+            os._exit(code)
+
+    _install(end)
     atexit.register(_install, signal.SIG_IGN)  # from there on, Python hears no signals
     sys.exit(code)
