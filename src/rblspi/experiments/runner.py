@@ -147,18 +147,20 @@ def _finished(
 
 @contextmanager
 def _shut_down(executor: Executor) -> Iterator[Executor]:
-    """Shut an executor down in the end; after an error, without waiting for its workers."""
+    """Shut an executor down in the end; after an error, without letting its workers finish.
+
+    The thread that manages the workers is waited for also then: it must not outlive the program.
+    """
     try:
         yield executor
     except BaseException:
-        processes = list((getattr(executor, "_processes", None) or {}).values())
+        for process in list((getattr(executor, "_processes", None) or {}).values()):
+            process.terminate()
         try:
-            executor.shutdown(wait=False, cancel_futures=True)
+            executor.shutdown(cancel_futures=True)
         except TypeError:  # Dask's executor has no such argument and always cancels
             with suppress(Exception):  # its cluster may be lost
                 executor.shutdown(wait=False)
-        for process in processes:
-            process.terminate()
         raise
     executor.shutdown()
 
