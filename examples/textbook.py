@@ -156,6 +156,43 @@ def stepwise_doubly_robust(
     return value
 
 
+def fitted_q_iteration(
+    transitions: Any,
+    phi: Callable[[Any], Vector],
+    actions: int,
+    iterations: int,
+    *,
+    discount: float,
+    penalty: float,
+    constant: Vector,
+) -> Vector:
+    """Fitted Q iteration with ridge regression towards a constant, one transition at a time.
+
+    ``constant`` has the weights of the function that is 1 everywhere.
+    """
+    rows = [tuple(row) for row in zip(*transitions, strict=True)]
+    rewards = [row[2] for row in rows]
+    low, high = min(rewards) / (1 - discount), max(rewards) / (1 - discount)
+    ends = any(row[4] for row in rows)
+    if ends:
+        low, high = min(low, *rewards), max(high, *rewards)
+    start = 0.0 if ends else np.mean(rewards) / (1 - discount)
+    theta = np.tile(start * constant, (actions, 1))
+    for _ in range(iterations):
+        targets = [
+            r + (0.0 if end else discount * min(max(float((theta @ phi(after)).max()), low), high))
+            for _, _, r, after, end, _ in rows
+        ]
+        mean = float(np.mean(targets))
+        matrices = [penalty * np.eye(len(constant)) for _ in range(actions)]
+        sides = [penalty * mean * constant for _ in range(actions)]
+        for (s, a, *_), target in zip(rows, targets, strict=True):
+            matrices[a] = matrices[a] + np.outer(phi(s), phi(s))
+            sides[a] = sides[a] + target * phi(s)
+        theta = np.array([np.linalg.inv(m) @ b for m, b in zip(matrices, sides, strict=True)])
+    return theta.ravel()
+
+
 def due(every: int, transitions: int, ended: bool) -> bool:
     """Every so many transitions of the whole run; 0: at the end of every episode."""
     return ended if every == 0 else transitions % every == 0

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from rblspi.model.statistics import Statistics as Statistics
     from rblspi.offline import BLSPI as BLSPI
     from rblspi.offline import BLSTD as BLSTD
+    from rblspi.offline import FQI as FQI
     from rblspi.offline import LSPI as LSPI
     from rblspi.offline import LSTD as LSTD
     from rblspi.online import RBLSPI as RBLSPI
@@ -49,7 +50,7 @@ _MODULES = {
     "TransformerBasis",
     "model.posterior": "Posterior",
     "model.statistics": "Statistics",
-    "offline": "BLSPI BLSTD LSPI LSTD",
+    "offline": "BLSPI BLSTD FQI LSPI LSTD",
     "online": "Agent OnlineLSPI RBLSPI",
     "policies": "ActionValues LinearPolicy",
     "rollout": "Evaluation evaluate",

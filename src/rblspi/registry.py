@@ -86,6 +86,7 @@ OURS = (
     ),
     Algorithm("lspi", "rblspi.offline.lspi:LSPI", "policy", "LSPI"),
     Algorithm("blspi", "rblspi.offline.blspi:BLSPI", "policy", "BLSPI"),
+    Algorithm("fqi", "rblspi.offline.fqi:FQI", "policy", "FQI"),
     Algorithm("lstd", "rblspi.offline.lstd:LSTD", "values", "LSTD"),
     Algorithm("blstd", "rblspi.offline.blstd:BLSTD", "values", "BLSTD"),
 )

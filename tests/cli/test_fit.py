@@ -117,7 +117,7 @@ def test_bad_rows_are_named_or_counted(tmp_path, capsys):
     assert f"{path}, row 3, column action: 7 is not an action: they go from 0 to 2" in said
     assert run("fit", path, *SETTINGS[:4], "--quiet", "--skip-bad") == 0
     said = capsys.readouterr().out
-    assert "LSPI: 8,997 transitions" in said
+    assert "FQI: 8,997 transitions" in said
     assert "3 bad rows left out (action 2, reward 1)" in said
 
 
@@ -128,7 +128,7 @@ def test_bad_rows_are_named_or_counted(tmp_path, capsys):
         (["--save", "agent.npz"], "--save agent.npz must name a folder"),
         (["--policy", "a.npz"], "--policy is for lstd and blstd"),
         (["--algo", "lstd", "--save", "a"], "gives values of states"),
-        (["--set", "pessimism=1"], "lspi has no setting 'pessimism'"),
+        (["--set", "pessimism=1"], "fqi has no setting 'pessimism'"),
         (["--actions", "2"], "--actions 2"),
         (["--columns", "state=nothing"], "has no column 'nothing' for the state"),
         (["--columns", "nothing"], "must say FIELD=NAME"),

@@ -103,9 +103,8 @@ def test_errors_of_functions(basis, message):
 
 
 def test_wrong_size_names_both_numbers():
-    features = FunctionBasis(quadratic, size=5).build(PLANE)
     with pytest.raises(ValueError, match="quadratic returned 4 features, not 5"):
-        features(BATCH)
+        FunctionBasis(quadratic, size=5).build(PLANE)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from gymnasium.spaces import Discrete
 from rblspi.core.cluster import ClusterError
 from rblspi.data import BadRows, DaskData, DataError, ParquetData, ParquetWriter
 from rblspi.features import RBFGrid
-from rblspi.offline import BLSPI, LSPI
+from rblspi.offline import BLSPI, FQI, LSPI
 from tests.support.chain import BASIS, DISCOUNT, STATES, random_episodes
 
 distributed = pytest.importorskip("distributed")
@@ -47,7 +47,7 @@ def data(tmp_path):
     return ParquetData(tmp_path, actions=2, skip_bad=True)
 
 
-@pytest.mark.parametrize("estimator", [LSPI, BLSPI])
+@pytest.mark.parametrize("estimator", [LSPI, BLSPI, FQI])
 def test_the_fit_is_the_local_one(client, data, estimator):
     here = estimator(BASIS, 2, discount=DISCOUNT).fit(data)
     there = estimator(BASIS, 2, discount=DISCOUNT).fit(DaskData(data, client))

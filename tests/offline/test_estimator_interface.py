@@ -6,28 +6,26 @@ import pytest
 from sklearn.base import clone
 
 from rblspi.features import Polynomial
-from rblspi.offline import BLSPI, BLSTD, LSPI, LSTD, NotFittedError
+from rblspi.offline import BLSPI, BLSTD, FQI, LSPI, LSTD, NotFittedError
 from tests.support.chain import BASIS, DISCOUNT, STATES, in_proportion
 
-ALL = pytest.mark.parametrize("estimator", [LSTD, BLSTD, LSPI, BLSPI])
+ALL = pytest.mark.parametrize("estimator", [LSTD, BLSTD, LSPI, BLSPI, FQI])
+
+#: those that find a policy, and are fitted without one
+LEARNERS = (LSPI, BLSPI, FQI)
 
 
 EVALUATION = {"basis": inspect.Parameter.empty, "actions": None, "discount": 0.99}
+LEARNING = {**EVALUATION, "basis": None}
 ITERATION = {"max_iterations": 20, "tolerance": 1e-6, "initial_policy": None}
-BAYESIAN = {"prior_precision": 0.01, "noise_precision": 1.0}
+BAYESIAN = {"prior_precision": None, "noise_precision": None}
 LAST = {"ridge": 1e-6, "observation_space": None}
 SIGNATURES = {
     LSTD: {**EVALUATION, **LAST},
     BLSTD: {**EVALUATION, **BAYESIAN, **LAST},
-    LSPI: {**EVALUATION, "actions": inspect.Parameter.empty, **ITERATION, **LAST},
-    BLSPI: {
-        **EVALUATION,
-        "actions": inspect.Parameter.empty,
-        **BAYESIAN,
-        "pessimism": 0.0,
-        **ITERATION,
-        **LAST,
-    },
+    LSPI: {**LEARNING, **ITERATION, **LAST},
+    BLSPI: {**LEARNING, **BAYESIAN, "pessimism": 0.0, **ITERATION, **LAST},
+    FQI: {**LEARNING, "max_iterations": 500, "tolerance": 1e-3, **LAST, "ridge": None},
 }
 
 
@@ -38,13 +36,6 @@ def test_the_signature_lists_all_parameters_with_their_defaults(estimator):
     positional = [p.name for p in parameters.values() if p.kind is not p.KEYWORD_ONLY]
     assert positional == ["basis", "actions"]
     assert [*estimator(BASIS, 2).get_params()] == [*SIGNATURES[estimator]]
-
-
-def test_policy_iteration_needs_the_number_of_actions():
-    for estimator in (LSPI, BLSPI):
-        with pytest.raises(TypeError, match="missing 1 required positional argument: 'actions'"):
-            estimator(BASIS)
-    assert LSTD(BASIS).actions is None
 
 
 @ALL
@@ -95,7 +86,7 @@ def test_predictions_before_fit_are_refused(estimator):
 
 @ALL
 def test_fitted_estimators_survive_pickling(estimator):
-    policy = () if estimator in (LSPI, BLSPI) else (np.zeros(in_proportion().size, int),)
+    policy = () if estimator in LEARNERS else (np.zeros(in_proportion().size, int),)
     fitted = estimator(BASIS, 2, discount=DISCOUNT).fit(in_proportion(), *policy)
     copy = pickle.loads(pickle.dumps(fitted))
     np.testing.assert_array_equal(copy.predict(STATES), fitted.predict(STATES))
@@ -105,7 +96,7 @@ def test_fitted_estimators_survive_pickling(estimator):
 @pytest.mark.filterwarnings("ignore::rblspi.offline.ConvergenceWarning")
 def test_sums_that_overflow_are_named(estimator):
     transitions = in_proportion()
-    policy = () if estimator in (LSPI, BLSPI) else (np.zeros(transitions.size, int),)
+    policy = () if estimator in LEARNERS else (np.zeros(transitions.size, int),)
     built = estimator(BASIS, 2, discount=DISCOUNT)
     huge = transitions._replace(rewards=np.full(transitions.size, 1e308))
     with pytest.raises(ValueError, match="the sums over the transitions overflow: rescale the re"):
@@ -129,14 +120,14 @@ def test_transitions_that_would_overflow_are_not_added(estimator):
 
 @ALL
 def test_more_weights_than_memory_can_hold_are_refused(estimator):
-    policy = () if estimator in (LSPI, BLSPI) else (np.zeros(in_proportion().size, int),)
+    policy = () if estimator in LEARNERS else (np.zeros(in_proportion().size, int),)
     with pytest.raises(ValueError, match=r"actions=1000000 with 5 features each need 5,000,000 we"):
         estimator(BASIS, 10**6).fit(in_proportion(), *policy)
 
 
 @ALL
 def test_fitting_again_forgets_what_was(estimator):
-    policy = () if estimator in (LSPI, BLSPI) else (np.zeros(in_proportion().size, int),)
+    policy = () if estimator in LEARNERS else (np.zeros(in_proportion().size, int),)
     built = estimator(BASIS, 2, discount=DISCOUNT)
     once = built.fit(in_proportion(), *policy).weights_
     twice = built.fit(in_proportion(), *policy).weights_

@@ -32,12 +32,14 @@ def fitted(name):
         case "LSPI":
             return LSPI(BASIS, 2, **given).fit(LOG)
         case "BLSPI":
-            return BLSPI(BASIS, 2, **given).fit(LOG)
+            return BLSPI(BASIS, 2, prior_precision=0.01, noise_precision=1.0, **given).fit(LOG)
         case "BLSPI, pessimistic":
             # One action is rare, so that its lower bound is far below its mean.
             rare = LOG.actions + (np.arange(2000) % 100 == 0) > 1
             log = Transitions._make(column[rare | (LOG.actions == 0)] for column in LOG)
-            return BLSPI(OneHot(), 2, pessimism=2.0, noise_precision=0.1, **given).fit(log)
+            return BLSPI(
+                OneHot(), 2, pessimism=2.0, prior_precision=0.01, noise_precision=0.1, **given
+            ).fit(log)
         case "LSTD":
             return LSTD(BASIS, 2, **given).fit(LOG, optimal)
         case _:

@@ -9,7 +9,9 @@ from tests.support.chain import BASIS, DISCOUNT, STATES, in_proportion, random_e
 
 
 def fitted(**settings):
-    blspi = BLSPI(BASIS, 2, discount=DISCOUNT, noise_precision=5.0, **settings)
+    blspi = BLSPI(
+        BASIS, 2, discount=DISCOUNT, prior_precision=0.01, noise_precision=5.0, **settings
+    )
     return blspi.fit(random_episodes(1, 2000, seed=0)[0])
 
 
@@ -22,7 +24,9 @@ def test_actions_are_those_of_the_lower_bound():
 
 def test_the_policy_under_evaluation_is_pessimistic_too():
     (log,) = random_episodes(1, 2000, seed=0)
-    blspi = BLSPI(BASIS, 2, discount=DISCOUNT, noise_precision=5.0, pessimism=2.0).fit(log)
+    blspi = BLSPI(
+        BASIS, 2, discount=DISCOUNT, prior_precision=0.01, noise_precision=5.0, pessimism=2.0
+    ).fit(log)
     assert blspi.converged_
     # The policy that was found is evaluated once more: it stays, and so do its values.
     again = BLSPI(**{**blspi.get_params(), "initial_policy": blspi.act}).fit(log)

@@ -89,7 +89,9 @@ def test_the_weights_solve_the_equations_of_the_textbook():
         )
     ]
     phi, after = np.array(phi), np.array(after)
-    matrix = phi.T @ (phi - 0.9 * after) + 1e-6 * np.eye(18)
+    constant = np.tile(features.constant, 3)  # is not shrunk
+    shrunk = np.eye(18) - np.outer(constant, constant) / (constant @ constant)
+    matrix = phi.T @ (phi - 0.9 * after) + 1e-6 * shrunk
     expected = np.linalg.solve(matrix, phi.T @ transitions.rewards)
     np.testing.assert_allclose(lstd.weights_, expected, rtol=1e-9)
     assert lstd.condition_ == pytest.approx(np.linalg.cond(matrix, 1), rel=0.5)

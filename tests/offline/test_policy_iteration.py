@@ -237,7 +237,7 @@ def test_blspi_says_how_sure_it_is():
         ({"max_iterations": 0}, ValueError, "max_iterations=0 must be at least 1"),
         ({"tolerance": -1.0}, ValueError, r"tolerance=-1\.0 must be a positive number"),
         ({"initial_policy": 0}, TypeError, "initial_policy=0 must be a function"),
-        ({"actions": None}, TypeError, "actions=None must be a whole number"),
+        ({"actions": 0}, ValueError, "actions=0 must be at least 1"),
         ({"discount": -0.1}, ValueError, r"discount=-0\.1 must lie between 0 and 1"),
         ({"basis": 3}, TypeError, "basis=3 is not a basis"),
     ],

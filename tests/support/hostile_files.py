@@ -142,6 +142,12 @@ def hostile_descriptions(rng: np.random.Generator, data: bytes, count: int) -> I
     yield from of_kind[metadata["format"]](rng, data, count)
 
 
+def other_versions(version: int) -> np.ndarray:
+    """What a file may give as its version that is not the right one."""
+    wrong = [0, version - 1, version + 1, float(version), str(version), None, True, [version]]
+    return np.array([*wrong, 10**300], dtype=object)
+
+
 def hostile_agents(rng: np.random.Generator, data: bytes, count: int) -> Iterator[bytes]:
     """The description of an agent is not as it should be."""
     arrays = arrays_of(data)
@@ -188,9 +194,7 @@ def hostile_agents(rng: np.random.Generator, data: bytes, count: int) -> Iterato
                     np.array([-1, 2**63, 10**300, 1.5, "9", None, True, [], {}], dtype=object)
                 )
             case 9:
-                changed["version"] = rng.choice(
-                    np.array([0, 1, 2, 4, 3.0, "3", None, True, [3], 10**300], dtype=object)
-                )
+                changed["version"] = rng.choice(other_versions(metadata["version"]))
         yield from_arrays(arrays, changed)
 
 
@@ -230,8 +234,8 @@ def hostile_policies(rng: np.random.Generator, data: bytes, count: int) -> Itera
             case 1:
                 changed[str(rng.choice(["extra", "rng", "features", "weights"]))] = 1
             case 2:
-                field = str(rng.choice(["pessimism", "epsilon", "discount"]))
-                above = [] if field == "pessimism" else [1.5, 2**62, 1e308]
+                field = str(rng.choice(["pessimism", "basis_std", "epsilon", "discount"]))
+                above = [] if field in ("pessimism", "basis_std") else [1.5, 2**62, 1e308]
                 changed[field] = one_of([-1, -5e-324, *not_numbers, *above])
             case 3:
                 changed["action_names"] = one_of([None, 1, "left", {}])
@@ -257,7 +261,7 @@ def hostile_policies(rng: np.random.Generator, data: bytes, count: int) -> Itera
                 else:
                     changed["posterior"] = one_of([None, 1, "x", [], {}, {"residual": 1.0}])
             case 10:
-                changed["version"] = one_of([0, 2, 3, 1.0, "1", None, True, [1], 10**300])
+                changed["version"] = one_of(list(other_versions(metadata["version"])))
         yield from_arrays(arrays, changed)
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rblspi.data import Transitions
     from rblspi.features import Basis
     from rblspi.offline import Iteration
+    from rblspi.offline.model_selection import Selection
     from rblspi.registry import Algorithm
 
 #: states in which coverage is measured, and observations that a default basis is scaled to
@@ -33,7 +34,7 @@ def fit(
         str,
         typer.Argument(metavar="DATA", help="A .parquet file, a folder of them, or minari:NAME."),
     ],
-    algo: Annotated[str, typer.Option(help="lspi, blspi, lstd or blstd.")] = "lspi",
+    algo: Annotated[str, typer.Option(help="fqi, lspi, blspi, lstd or blstd.")] = "fqi",
     env: Annotated[
         str | None, typer.Option(metavar="ENV_ID", show_default="the one that the data name")
     ] = None,
@@ -61,7 +62,10 @@ def fit(
     ] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Fit a policy (lspi, blspi) or the values of one (lstd, blstd) to logged transitions."""
+    """Fit a policy (fqi, lspi, blspi) or the values of one (lstd, blstd) to logged transitions.
+
+    A basis that is not given is chosen by held-out episodes.
+    """
     algorithm = _algorithm(algo, policy, save)
     with ExitStack() as stack:
         source = _open(data, columns, skip_bad)
@@ -195,14 +199,17 @@ def _estimator(algorithm: Algorithm, job: Job, basis: str | None, settings: dict
     from rblspi.features import basis_from_text
 
     algorithm.require_settings(settings)
-    chosen = default_basis_for(job) if basis is None else basis_from_text(basis)
+    chosen = None if basis is None else basis_from_text(basis)
+    if chosen is None and algorithm.learns == "values":
+        chosen = default_basis_for(job)
     space = job.observation_space
     return algorithm.load()(chosen, job.actions, observation_space=space, **settings)
 
 
 def _require_plausible_actions(estimator: Any, job: Job) -> None:
     """Raise an error if the actions in the data would need an implausible number of weights."""
-    features = estimator.basis.build(job.observation_space).size
+    basis = estimator.basis or default_basis_for(job)
+    features = basis.build(job.observation_space).size
     weights = job.actions * features
     if job.env is None and weights > _MANY_WEIGHTS:
         raise ValueError(
@@ -315,10 +322,22 @@ def _report(estimator: Any, job: Job, seconds: float) -> None:
         ending = "converged" if estimator.converged_ else "did not converge"
         if estimator.cycle_:
             ending = f"ended in a cycle of {estimator.cycle_} policies"
-        print(f"policy iteration {ending} after {estimator.n_iter_} iterations")
+        what = "fitted Q iteration" if hasattr(estimator, "limits_") else "policy iteration"
+        print(f"{what} {ending} after {estimator.n_iter_} iterations")
+    if getattr(estimator, "selection_", None) is not None:
+        print(_chosen(estimator.selection_))
     bad = getattr(job.data, "bad", None)
     if bad is not None and bad.count:
         print(bad)
+
+
+def _chosen(selection: Selection) -> str:
+    """Which basis was chosen, and among how many."""
+    from rblspi.features import basis_to_text
+
+    tried = len(selection.candidates)
+    how = f"the best of {tried} by held-out episodes" if tried > 1 else "the default for these data"
+    return f"basis: {basis_to_text(selection.basis)}, {how}"
 
 
 def _report_value(estimator: Any, job: Job, policy: Any) -> None:

@@ -30,6 +30,9 @@ class Features(NamedTuple):
     ``function(parameters, observation, out)`` writes phi(observation) into ``out``. It is compiled
     if the basis can be, and a plain Python function otherwise. Where it is faster than calling
     that for every row, ``batch_function`` maps observations, shape (N, d), to features, (N, n).
+
+    ``constant`` has weights u of the constant function: phi(s)'u = 1 for every s. None means that
+    the features have no such weights, or that they are not known.
     """
 
     function: Callable[[Vector, Vector, Vector], None]
@@ -37,6 +40,7 @@ class Features(NamedTuple):
     size: int  # n, the number of features
     shape: tuple[int, ...]  # of one observation; () in a Discrete space
     batch_function: Callable[[Matrix], Matrix] | None = None
+    constant: Vector | None = None
 
     @property
     def input_size(self) -> int:
@@ -84,6 +88,13 @@ class Features(NamedTuple):
             row = int(np.flatnonzero(~finite.all(axis=1))[0])
             raise ValueError(f"observation in row {row} is not finite: {batch[row].tolist()}")
         return batch, single
+
+
+def constant_at(place: int, size: int) -> Vector:
+    """Weights of the constant function, if the feature at a place is always 1."""
+    weights = np.zeros(size)
+    weights[place] = 1.0
+    return weights
 
 
 def _evaluate_rows(

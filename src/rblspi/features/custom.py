@@ -15,8 +15,11 @@ from numba.core.errors import NumbaError
 
 from rblspi.core.compiled import FEATURES, is_compiled
 from rblspi.core.types import Matrix, Vector
-from rblspi.features.base import Basis, Features
+from rblspi.features.base import Basis, Features, constant_at
 from rblspi.features.bounds import counts_per_dimension, observation_shape
+
+#: observations in which a feature of the user's is the same if it is a constant
+SAMPLES = 8
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,8 @@ class FunctionBasis(Basis):
             if is_compiled(self.function):
                 _require_signature(self.function)
             parameters = np.array(self.parameters, dtype=np.float64)
-            return Features(self.function, parameters, self.size, shape)
+            features = Features(self.function, parameters, self.size, shape)
+            return features._replace(constant=_constant(features, space))
 
         def evaluate(parameters: Vector, observation: Vector, out: Vector) -> None:
             features = self._vector(observation, space)
@@ -67,7 +71,8 @@ class FunctionBasis(Basis):
             out[:] = features
 
         size = self.size or len(self._vector(_sample(space), space))
-        return Features(evaluate, np.empty(0), size, shape)
+        features = Features(evaluate, np.empty(0), size, shape)
+        return features._replace(constant=_constant(features, space))
 
     def _vector(self, observation: Vector, space: gym.Space[Any]) -> Vector:
         return np.asarray(self.function(_as_given(observation, space)), dtype=np.float64).ravel()
@@ -109,7 +114,8 @@ class TransformerBasis(Basis):
         def evaluate(parameters: Vector, observation: Vector, out: Vector) -> None:
             out[:] = self._transform(observation[None])[0]
 
-        return Features(evaluate, np.empty(0), size, shape, self._transform)
+        features = Features(evaluate, np.empty(0), size, shape, self._transform)
+        return features._replace(constant=_constant(features, space))
 
     def _transform(self, observations: Matrix) -> Matrix:
         features = self.transformer.transform(observations)
@@ -155,11 +161,21 @@ def _as_given(observation: Vector, space: gym.Space[Any]) -> Any:
     return given.astype(np.float64 if isinstance(space, gym.spaces.Box) else np.int64)
 
 
-def _sample(space: gym.Space[Any]) -> Vector:
+def _sample(space: gym.Space[Any], seed: int = 0) -> Vector:
     """Draw one fixed observation, leaving the random generator of the space unchanged."""
     space = copy.deepcopy(space)
-    space.seed(0)
+    space.seed(seed)
     return np.asarray(space.sample(), dtype=np.float64).ravel()
+
+
+def _constant(features: Features, space: gym.Space[Any]) -> Vector | None:
+    """Weights of the constant function, if a feature is the same in all of some observations."""
+    rows = np.array([features(_sample(space, seed)) for seed in range(SAMPLES)])
+    same = np.flatnonzero((rows[0] != 0.0) & (rows == rows[0]).all(axis=0))
+    if not len(same):
+        return None
+    weights: Vector = constant_at(int(same[0]), features.size) / rows[0, same[0]]
+    return weights
 
 
 def _name(function: Callable[..., Any]) -> str:

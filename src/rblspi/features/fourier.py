@@ -12,7 +12,7 @@ import numpy as np
 
 from rblspi.core.compiled import jit
 from rblspi.core.types import Vector
-from rblspi.features.base import Basis, Features
+from rblspi.features.base import Basis, Features, constant_at
 from rblspi.features.bounds import Bound, bounds, counts_per_dimension, observation_shape
 
 
@@ -94,4 +94,7 @@ class Fourier(Basis):
         order = counts_per_dimension("order", self.order, len(low))
         size = self._require_feasible(math.prod(n + 1 for n in order))
         parameters = np.column_stack([order, low, 1.0 / (high - low)]).ravel()
-        return Features(_fourier, parameters, size, observation_shape(space))
+        return Features(
+            *(_fourier, parameters, size, observation_shape(space)),
+            constant=constant_at(0, size),
+        )

@@ -48,4 +48,5 @@ class OneHot(Basis):
         start, values = discrete_values(space)
         size = self._require_feasible(int(values.sum()))
         parameters = np.column_stack([start, values]).ravel()
-        return Features(_one_hot, parameters, size, observation_shape(space))
+        constant = np.full(size, 1.0 / len(values))  # the indicators of a component add up to 1
+        return Features(*(_one_hot, parameters, size, observation_shape(space)), constant=constant)

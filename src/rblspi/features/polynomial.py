@@ -12,7 +12,7 @@ import numpy as np
 
 from rblspi.core.compiled import jit
 from rblspi.core.types import Vector
-from rblspi.features.base import Basis, Features
+from rblspi.features.base import Basis, Features, constant_at
 from rblspi.features.bounds import Bound, bounds, counts_per_dimension, observation_shape
 
 
@@ -82,4 +82,7 @@ class Polynomial(Basis):
             for factor in (monomial[:-1], monomial[-1:])
         ]
         parameters = np.concatenate([np.column_stack([low, slope]).ravel(), products])
-        return Features(_polynomial, parameters, size, observation_shape(space))
+        return Features(
+            *(_polynomial, parameters, size, observation_shape(space)),
+            constant=constant_at(0, size),
+        )

@@ -12,7 +12,7 @@ import numpy as np
 
 from rblspi.core.compiled import jit
 from rblspi.core.types import Vector
-from rblspi.features.base import Basis, Features
+from rblspi.features.base import Basis, Features, constant_at
 from rblspi.features.bounds import (
     Bound,
     bounds,
@@ -130,7 +130,10 @@ class RBFGrid(Basis):
             spacing = 1.0 / width[d]
             decays = np.exp(-(spacing**2) * (np.arange(cells[d]) + 0.5))
             parameters += [cells[d], spacing / delta, spacing, 1.0 / delta, *centres, *decays]
-        return Features(_rbf_grid, np.array(parameters), size, observation_shape(space))
+        return Features(
+            *(_rbf_grid, np.array(parameters), size, observation_shape(space)),
+            constant=constant_at(-1, size),
+        )
 
     def _centres(self, low: float, high: float, count: int) -> tuple[Vector, float]:
         if self.centres == "edge":

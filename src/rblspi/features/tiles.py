@@ -13,7 +13,7 @@ import numpy as np
 
 from rblspi.core.compiled import jit
 from rblspi.core.types import Vector
-from rblspi.features.base import Basis, Features
+from rblspi.features.base import Basis, Features, constant_at
 from rblspi.features.bounds import Bound, bounds, counts_per_dimension, observation_shape
 
 
@@ -94,4 +94,7 @@ class TileCoding(Basis):
                 displacements.ravel(),
             ]
         )
-        return Features(_tile_coding, parameters, size, observation_shape(space))
+        return Features(
+            *(_tile_coding, parameters, size, observation_shape(space)),
+            constant=constant_at(-1, size),
+        )

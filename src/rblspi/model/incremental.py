@@ -232,7 +232,7 @@ def _update_factor(posterior: IncrementalPosterior, d: Matrix, e: Matrix) -> boo
 def rebuild(posterior: IncrementalPosterior) -> None:
     """Derive from the sums what is otherwise updated."""
     posterior.counters[REBUILDS] += 1
-    _derive_normal(posterior)
+    derive_normal(posterior)
     if posterior.method == RANK_ONE:
         _factor_normal(posterior)
 
@@ -250,7 +250,7 @@ def forget(posterior: IncrementalPosterior, remaining: float) -> None:
 
 
 @jit_borrowing
-def _derive_normal(posterior: IncrementalPosterior) -> None:
+def derive_normal(posterior: IncrementalPosterior) -> None:
     """[Sigma g; . h] = W'W, where W has rows R_a'^-1 [A_a b_a] and R_a'R_a = C_a + ridge I."""
     actions, n = posterior.gram_factor.shape[:2]
     gram, cross = posterior.statistics.gram, posterior.statistics.cross
@@ -278,7 +278,7 @@ def improve(
 ) -> None:
     """The mean m, and m + R^-1 perturbation: a posterior sample if that is beta^-1/2 z."""
     if posterior.method == RECOMPUTE:
-        _derive_normal(posterior)
+        derive_normal(posterior)
     if posterior.method != RANK_ONE:
         _factor_normal(posterior)
     k = len(posterior.factor)

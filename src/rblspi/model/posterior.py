@@ -4,13 +4,16 @@ The sums obey b = A theta + noise, noise ~ N(0, C / beta), under the prior theta
 With Sigma = A'C^-1 A, g = A'C^-1 b, h = b'C^-1 b and lambda = alpha / beta, everything below
 follows from the triangular factor R'R = Sigma + lambda I, the vector v = R'^-1 g and the number
 h - v'v, which `incremental` computes. Nothing is inverted.
+
+Where alpha follows from the data, the prior is flat along the constant function with weights u:
+lambda I becomes lambda (I - ff'), f = u / |u|.
 """
 
 from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self
 
@@ -21,14 +24,17 @@ from scipy.linalg import cho_solve, qr, solve_triangular
 from rblspi.core import check
 from rblspi.core.linear_algebra import reciprocal_condition
 from rblspi.core.types import Array, Matrix, Vector
+from rblspi.model.evidence import estimate_precisions
 from rblspi.model.incremental import (
+    BLOCK_UPDATE,
     JITTERED,
     RECOMPUTE,
     IncrementalPosterior,
+    derive_normal,
     improve,
     new_incremental_posterior,
 )
-from rblspi.model.statistics import Statistics
+from rblspi.model.statistics import Statistics, TDErrorSums
 
 #: correct digits of the mean below which `Posterior.warn_if_uncertain` speaks up
 FEW_DIGITS = 3.0
@@ -60,6 +66,7 @@ class Posterior:
     actions: int  # blocks of weights
     jitter: float  # the most that rounding made necessary to add to a diagonal
     jitter_count: int  # how often that happened
+    flat: Vector | None = None  # f: along it the prior is flat  (k,)
 
     @classmethod
     def from_statistics(
@@ -72,15 +79,35 @@ class Posterior:
         """The posterior given the sums over some transitions; ``ridge`` makes C invertible."""
         alpha = check.positive("prior_precision", prior_precision)
         beta = check.positive("noise_precision", noise_precision)
-        incremental = new_incremental_posterior(
-            statistics.actions,
-            statistics.features,
-            check.positive("ridge", ridge),
-            penalty=alpha / beta,
-            capacity=1,
-            method=RECOMPUTE,
-        )._replace(statistics=statistics)
+        incremental = _of_statistics(statistics, ridge, alpha / beta)
         return cls.from_incremental(incremental, alpha, beta)
+
+    @classmethod
+    def by_evidence(
+        cls,
+        statistics: Statistics,
+        td_errors: TDErrorSums,
+        constant: Vector | None,
+        prior_precision: float | None = None,
+        noise_precision: float | None = None,
+        ridge: float = 1e-6,
+    ) -> Self:
+        """The posterior with the precisions that are not given estimated, see `evidence`.
+
+        ``constant`` has the weights u of the constant function, along which the prior is flat.
+        """
+        incremental = _of_statistics(statistics, ridge, 1.0)
+        derive_normal(incremental)
+        alpha, beta = estimate_precisions(
+            *(statistics, td_errors, incremental.normal, constant),
+            *(prior_precision, noise_precision),
+        )
+        # The method of the blocks takes the normal matrix as it is.
+        incremental = incremental._replace(penalty=alpha / beta, method=BLOCK_UPDATE)
+        flat = None if constant is None else constant / np.linalg.norm(constant)
+        if flat is not None:
+            incremental.normal[:-1, :-1] -= incremental.penalty * np.outer(flat, flat)
+        return replace(cls.from_incremental(incremental, alpha, beta), flat=flat)
 
     @classmethod
     def from_incremental(
@@ -194,7 +221,8 @@ class Posterior:
         weights = self._as_weights(theta)
         penalty = self.prior_precision / self.noise_precision
         distance = self.factor @ weights - self.whitened
-        return float(distance @ distance - penalty * (weights @ weights) + self.residual)
+        shrunk = weights if self.flat is None else weights - self.flat * (self.flat @ weights)
+        return float(distance @ distance - penalty * (shrunk @ shrunk) + self.residual)
 
     def log_likelihood(self, theta: ArrayLike) -> float:
         """The paper's ln p(b | theta, beta).
@@ -211,7 +239,7 @@ class Posterior:
         b is N(0, C / beta + A A' / alpha), whose log density is
         (k ln alpha - ln |C| - k ln 2 pi - ln |R'R| - beta (h - v'v)) / 2.
         """
-        k = len(self.mean)
+        k = len(self.mean) - (self.flat is not None)
         constant = k * math.log(self.prior_precision / (2.0 * math.pi)) - self._log_gram
         quadratic = _log_determinant(self.factor) + self.noise_precision * self.residual
         return 0.5 * (constant - quadratic)
@@ -260,6 +288,17 @@ class Posterior:
         if weights.shape != self.mean.shape:
             raise ValueError(f"theta of shape {weights.shape} must have shape {self.mean.shape}")
         return weights
+
+
+def _of_statistics(statistics: Statistics, ridge: float, penalty: float) -> IncrementalPosterior:
+    return new_incremental_posterior(
+        statistics.actions,
+        statistics.features,
+        check.positive("ridge", ridge),
+        penalty=penalty,
+        capacity=1,
+        method=RECOMPUTE,
+    )._replace(statistics=statistics)
 
 
 def _log_determinant(upper: Matrix) -> float:

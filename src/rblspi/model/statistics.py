@@ -70,6 +70,51 @@ class Statistics(NamedTuple):
         )
 
 
+class TDErrorSums(NamedTuple):
+    """Sums that make the squared TD errors of any weights known, together with `Statistics`.
+
+    The TD error of a transition is delta = r - d'theta, so the sum of its squares is
+
+        sum delta^2 = sum r^2 - 2 theta'(b - c) + theta'(A + A' - C + G) theta
+
+    where G has the blocks gamma^2 sum y y', and c the parts gamma sum y r, over the transitions
+    that go on with each action.
+    """
+
+    next_gram: Array  # G                 (actions, n, n)
+    next_reward: Matrix  # c              (actions, n)
+    reward_square: Vector  # sum of r^2   (1,)
+
+    @classmethod
+    def empty(cls, actions: int, features: int) -> TDErrorSums:
+        """The sums over no transitions."""
+        shape = (actions, features)
+        return cls(np.zeros((*shape, features)), np.zeros(shape), np.zeros(1))
+
+    def add(self, y: Matrix, next_actions: Integers, rewards: Vector, discount: float) -> None:
+        """Add a batch of transitions to the sums, in place; the arguments are `accumulate`'s."""
+        for action in range(len(self.next_gram)):
+            rows = np.flatnonzero(next_actions == action)
+            ahead = discount * y[rows]
+            self.next_gram[action] += ahead.T @ ahead
+            self.next_reward[action] += rewards[rows] @ ahead
+        self.reward_square[0] += rewards @ rewards
+
+    def merge(self, other: TDErrorSums) -> TDErrorSums:
+        """Sums over both sets of transitions."""
+        return TDErrorSums(*(ours + theirs for ours, theirs in zip(self, other, strict=True)))
+
+    def squared_td_errors(self, statistics: Statistics, theta: Vector) -> float:
+        """The sum of the squared TD errors of some weights, shape (k,), never below 0."""
+        blocks = theta.reshape(statistics.actions, -1)
+        curvature = 2.0 * theta @ (statistics.drift @ theta) + sum(
+            float(block @ (ahead - gram) @ block)
+            for block, ahead, gram in zip(blocks, self.next_gram, statistics.gram, strict=True)
+        )
+        slope = theta @ (statistics.reward - self.next_reward.ravel())
+        return max(float(self.reward_square[0] - 2.0 * slope + curvature), 0.0)
+
+
 def empty(actions: int, features: int) -> Statistics:
     """The sums over no transitions."""
     return Statistics(

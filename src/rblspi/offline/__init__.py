@@ -2,23 +2,31 @@
 
 from rblspi.offline.blspi import BLSPI
 from rblspi.offline.blstd import BLSTD
+from rblspi.offline.comparison import Comparison, compare
 from rblspi.offline.coverage import Coverage, coverage
+from rblspi.offline.estimates import Estimates, estimates
 from rblspi.offline.estimator import NotFittedError
+from rblspi.offline.fqi import FQI
+from rblspi.offline.iterations import ConvergenceWarning, Iteration
 from rblspi.offline.lspi import LSPI
 from rblspi.offline.lstd import LSTD
 from rblspi.offline.off_policy import PolicyValue, policy_value
-from rblspi.offline.policy_iteration import ConvergenceWarning, Iteration
 
 __all__ = [
     "BLSPI",
     "BLSTD",
+    "FQI",
     "LSPI",
     "LSTD",
+    "Comparison",
     "ConvergenceWarning",
     "Coverage",
+    "Estimates",
     "Iteration",
     "NotFittedError",
     "PolicyValue",
+    "compare",
     "coverage",
+    "estimates",
     "policy_value",
 ]

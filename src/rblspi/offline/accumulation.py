@@ -8,7 +8,7 @@ same to the last bit on a cluster and in one process.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial, reduce
 from hashlib import blake2b
@@ -23,7 +23,7 @@ from rblspi.core.types import Integers, Matrix, Vector
 from rblspi.data.transitions import Transitions
 from rblspi.features import Features
 from rblspi.model.buffer import TERMINAL
-from rblspi.model.statistics import Statistics, accumulate, empty
+from rblspi.model.statistics import Statistics, TDErrorSums, accumulate, empty
 from rblspi.policies.given import BatchPolicy
 
 Result = TypeVar("Result")
@@ -57,11 +57,18 @@ class Problem(NamedTuple):
         """The number of blocks of weights: one for each action, or one for the values of states."""
         return 1 if self.actions is None else self.actions
 
+    @property
+    def constant(self) -> Vector | None:
+        """The weights of the value function that is 1 everywhere, shape (k,), if there are any."""
+        weights = self.features.constant
+        return None if weights is None else np.tile(weights, self.blocks)
+
 
 class PolicySums(NamedTuple):
     """The result of a pass over some transitions with one policy."""
 
     statistics: Statistics
+    td_errors: TDErrorSums
     policy: bytes  # digest of its actions in the next states, 16 bytes for each chunk
     changed: int  # next states in which its action differs from that of the previous policy
     ahead: Vector  # sum of phi(s', pi(s')) over the next states that are not terminal, (k,)
@@ -70,9 +77,23 @@ class PolicySums(NamedTuple):
         """The sums over these transitions followed by others."""
         return PolicySums(
             self.statistics.merge(other.statistics),
+            self.td_errors.merge(other.td_errors),
             self.policy + other.policy,
             self.changed + other.changed,
             self.ahead + other.ahead,
+        )
+
+    @staticmethod
+    def mixture(mixed: Sequence[PolicySums]) -> PolicySums:
+        """The sums of the policy that follows each of these with the same probability."""
+        total, share = reduce(PolicySums.merge, mixed), 1.0 / len(mixed)
+        gram, cross, count = total.statistics
+        return PolicySums(
+            Statistics(gram * share, cross * share, count // len(mixed)),
+            TDErrorSums(*(part * share for part in total.td_errors)),
+            total.policy,
+            total.changed,
+            total.ahead * share,
         )
 
 
@@ -152,6 +173,7 @@ def _sums_of_chunk(
 ) -> PolicySums:
     features, discount = problem.features, problem.discount
     statistics = empty(problem.blocks, features.size)
+    td_errors = TDErrorSums.empty(problem.blocks, features.size)
     digest, changed = blake2b(digest_size=16), 0
     ahead = np.zeros((problem.blocks, features.size))
     # Products of small matrices do not need more than one thread.
@@ -161,12 +183,13 @@ def _sums_of_chunk(
             actions = np.zeros(batch.size, np.int64) if problem.actions is None else batch.actions
             next_actions = _next_actions(problem, policy, batch, y)
             accumulate(statistics, x, actions, batch.rewards, y, next_actions, discount)
+            td_errors.add(y, next_actions, batch.rewards, discount)
             digest.update(next_actions.tobytes())
             for action, total in enumerate(ahead):
                 total += (next_actions == action) @ y
             before = TERMINAL if previous is None else _next_actions(problem, previous, batch, y)
             changed += int((next_actions != before).sum())
-    return PolicySums(statistics, digest.digest(), changed, ahead.ravel())
+    return PolicySums(statistics, td_errors, digest.digest(), changed, ahead.ravel())
 
 
 @contextmanager

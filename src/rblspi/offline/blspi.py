@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import gymnasium as gym
 
 from rblspi.core import check
+from rblspi.data.transitions import Transitions
 from rblspi.features import BasisLike
-from rblspi.model.statistics import Statistics
+from rblspi.offline.accumulation import PolicySums, Problem
 from rblspi.offline.blstd import Bayesian
-from rblspi.offline.policy_iteration import Improvement, PolicyIteration
+from rblspi.offline.policy_iteration import Improvement, PolicyIteration, Result
 from rblspi.policies.choice import Pessimistic
-from rblspi.policies.given import PolicyFunction
+from rblspi.policies.given import BatchPolicy, PolicyFunction
 
 
 @dataclass(eq=False, repr=False)
@@ -39,7 +41,9 @@ class BLSPI(Bayesian, PolicyIteration):
     ----------
     posterior_, weights_, condition_
         As for `BLSTD`, of the last policy that was evaluated.
-    history_, n_iter_, converged_, cycle_, statistics_, rank_, features_
+    history_, n_iter_, converged_, cycle_, basis_, actions_, selection_
+        As for `LSPI`.
+    statistics_, rank_, features_
         As for `LSPI`.
 
     References
@@ -48,12 +52,12 @@ class BLSPI(Bayesian, PolicyIteration):
     Iteration, European Workshop on Reinforcement Learning, 2018.
     """
 
-    basis: BasisLike
-    actions: int
+    basis: BasisLike | None = None  # type: ignore[assignment]
+    actions: int | None = None
     _: KW_ONLY
     discount: float = 0.99
-    prior_precision: float = 0.01
-    noise_precision: float = 1.0
+    prior_precision: float | None = None
+    noise_precision: float | None = None
     pessimism: float = 0.0
     max_iterations: int = 20
     tolerance: float = 1e-6
@@ -66,8 +70,15 @@ class BLSPI(Bayesian, PolicyIteration):
         if self.pessimism != 0.0:
             check.positive("pessimism", self.pessimism)
 
-    def _improve(self, statistics: Statistics) -> Improvement:
+    def _kept(
+        self, found: Result, initial: BatchPolicy, problem: Problem, chunks: Iterable[Transitions]
+    ) -> Result:
+        if self.pessimism:  # the policies on the way are not greedy in their weights
+            return found
+        return super()._kept(found, initial, problem, chunks)
+
+    def _improve(self, problem: Problem, sums: PolicySums) -> Improvement:
         if not self.pessimism:
-            return super()._improve(statistics)
-        posterior = self._posterior(statistics)
+            return super()._improve(problem, sums)
+        posterior = self._posterior(problem, sums)
         return posterior.mean, Pessimistic(posterior, self.pessimism)

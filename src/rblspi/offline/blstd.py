@@ -2,51 +2,63 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+import warnings
+from collections.abc import Iterable, Iterator
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import gymnasium as gym
 
 from rblspi.core import check
 from rblspi.core.types import Matrix, Vector
-from rblspi.features import BasisLike
-from rblspi.model.posterior import Posterior
-from rblspi.model.statistics import Statistics
-from rblspi.offline.accumulation import require_finite
+from rblspi.data.transitions import Transitions
+from rblspi.features import BasisLike, as_basis
+from rblspi.features.refinement import finer
+from rblspi.model.posterior import ConditionWarning, Posterior
+from rblspi.offline.accumulation import PolicySums, Problem, require_finite
 from rblspi.offline.estimator import Estimator
 from rblspi.offline.lstd import numerical_rank
+from rblspi.offline.observed_space import sample_observations
 from rblspi.offline.policy_evaluation import PolicyEvaluation
 
 
 class Bayesian(Estimator):
     """Computes the posterior given b = A theta + noise; the base of BLSTD and BLSPI."""
 
-    prior_precision: float
-    noise_precision: float
+    prior_precision: float | None
+    noise_precision: float | None
     ridge: float
 
     posterior_: Posterior
 
     def _check(self) -> None:
-        for name in ("prior_precision", "noise_precision", "ridge"):
-            check.positive(name, getattr(self, name))
+        check.positive("ridge", self.ridge)
+        for name in ("prior_precision", "noise_precision"):
+            if getattr(self, name) is not None:
+                check.positive(name, getattr(self, name))
 
-    def _posterior(self, statistics: Statistics) -> Posterior:
-        require_finite(statistics.gram, statistics.cross)
-        precisions = self.prior_precision, self.noise_precision
-        posterior = Posterior.from_statistics(statistics, *precisions, self.ridge)
+    def _posterior(self, problem: Problem, sums: PolicySums) -> Posterior:
+        require_finite(sums.statistics.gram, sums.statistics.cross, *sums.td_errors)
+        alpha, beta = self.prior_precision, self.noise_precision
+        if alpha is not None and beta is not None:
+            posterior = Posterior.from_statistics(sums.statistics, alpha, beta, self.ridge)
+        else:
+            posterior = Posterior.by_evidence(
+                sums.statistics, sums.td_errors, problem.constant, alpha, beta, self.ridge
+            )
         require_finite(posterior.mean, posterior.factor, posterior.jitter)
         return posterior
 
-    def _solve(self, statistics: Statistics) -> Vector:
-        return self._posterior(statistics).mean
+    def _solve(self, problem: Problem, sums: PolicySums) -> Vector:
+        return self._posterior(problem, sums).mean
 
-    def _conclude(self, statistics: Statistics) -> None:
-        self.posterior_ = self._posterior(statistics)
+    def _conclude(self, problem: Problem, sums: PolicySums) -> None:
+        self.posterior_ = self._posterior(problem, sums)
         self.posterior_.warn_if_uncertain()
         self.weights_ = self.posterior_.mean
         self.condition_ = self.posterior_.condition
-        self.rank_ = numerical_rank(statistics)
+        self.rank_ = numerical_rank(sums.statistics)
+        super()._conclude(problem, sums)
 
     def _moments(self, x: Matrix) -> tuple[Matrix, Matrix]:
         return self.posterior_.predict(x)
@@ -61,14 +73,18 @@ class BLSTD(Bayesian, PolicyEvaluation):
 
         S^-1 = alpha I + beta A'C^-1 A,    m = beta S A'C^-1 b
 
-    As alpha / beta goes to 0, the mean m becomes the solution of LSTD.
+    As alpha / beta goes to 0, the mean m becomes the solution of LSTD. The posterior is about the
+    values of this policy in this basis: what the basis cannot represent, it does not know.
 
     Parameters
     ----------
     basis, actions, discount, observation_space
         As for `LSTD`.
-    prior_precision, noise_precision : float
-        alpha and beta.
+    prior_precision, noise_precision : float, optional
+        alpha and beta. What is not given is estimated: beta is the reciprocal of the mean squared
+        TD error, and alpha maximises the evidence, with a prior that does not shrink a constant.
+        Values, standard deviations and choices then have the units of the rewards, whatever these
+        are. With both, this is the model of the paper.
     ridge : float
         This multiple of the identity is added to C, which has to be invertible; positive.
 
@@ -93,7 +109,17 @@ class BLSTD(Bayesian, PolicyEvaluation):
     actions: int | None = None
     _: KW_ONLY
     discount: float = 0.99
-    prior_precision: float = 0.01
-    noise_precision: float = 1.0
+    prior_precision: float | None = None
+    noise_precision: float | None = None
     ridge: float = 1e-6
     observation_space: gym.Space[Any] | None = None
+
+
+def finer_fits(blstd: BLSTD, chunks: Iterable[Transitions]) -> Iterator[BLSTD]:
+    """The same evaluation of the same policy in finer versions of the basis."""
+    policy, space = blstd.policy_, blstd.observation_space_
+    for basis in finer(as_basis(blstd.basis), space, sample_observations(chunks)):
+        other = replace(blstd, basis=basis, observation_space=space)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConditionWarning)  # of a basis that nobody asked for
+            yield other.fit(chunks, policy)

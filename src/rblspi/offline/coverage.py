@@ -48,6 +48,9 @@ def coverage(estimator: BLSPI, observations: ArrayLike, threshold: float = 0.5) 
     check.fraction("threshold", threshold)
     batch = np.asarray(observations)
     _, std = estimator.predict(batch, estimator.act(batch), return_std=True)
-    before = np.linalg.norm(estimator.features_(batch), axis=1) / np.sqrt(estimator.prior_precision)
-    ratios: Vector = std / np.maximum(before, np.finfo(np.float64).tiny)
+    before = np.linalg.norm(estimator.features_(batch), axis=1) / np.sqrt(
+        estimator.posterior_.prior_precision
+    )
+    # The level of all values, of which the prior says nothing, makes the ratio exceed 1.
+    ratios: Vector = np.minimum(std / np.maximum(before, np.finfo(np.float64).tiny), 1.0)
     return Coverage(float((ratios > threshold).mean()), ratios)

@@ -19,7 +19,7 @@ from rblspi.features import BasisLike, Features, as_basis
 from rblspi.features.base import MOST_FEATURES
 from rblspi.features.bounds import observation_shape
 from rblspi.model.statistics import Statistics
-from rblspi.offline.accumulation import Problem, batch_rows
+from rblspi.offline.accumulation import PolicySums, Problem, batch_rows
 from rblspi.offline.observed_space import build_features
 from rblspi.policies.linear import LinearPolicy, action_names_of
 from rblspi.registry import name_of
@@ -54,12 +54,13 @@ class Estimator(ABC):
     _bayesian: ClassVar[str] = "BLSTD or BLSPI"
 
     @abstractmethod
-    def _solve(self, statistics: Statistics) -> Vector:
+    def _solve(self, problem: Problem, sums: PolicySums) -> Vector:
         """Compute the weights, shape (k,), from the sums of a policy."""
 
-    @abstractmethod
-    def _conclude(self, statistics: Statistics) -> None:
+    def _conclude(self, problem: Problem, sums: PolicySums) -> None:
         """Set the fitted attributes that follow from the final sums."""
+        self.features_, self.observation_space_ = problem.features, problem.space
+        self.statistics_ = sums.statistics
 
     @abstractmethod
     def _check(self) -> None:

@@ -26,16 +26,19 @@ class LSPI(LeastSquares, PolicyIteration):
 
     Parameters
     ----------
-    basis, discount, ridge, observation_space
+    basis : Basis, callable or transformer, optional
+        phi. By default it is chosen by held-out episodes, see `rblspi.offline.model_selection`.
+    actions : int, optional
+        The number of actions. By default as many as there are in the data.
+    discount, ridge, observation_space
         As for `LSTD`.
-    actions : int
-        The number of actions.
     max_iterations : int
         The largest number of policies to evaluate.
     tolerance : float
         Stop when |theta - theta_before| is at most this multiple of |theta|.
     initial_policy : callable, optional
-        Maps a batch of observations to actions. By default action 0 everywhere.
+        Maps a batch of observations to actions. By default the policy of `FQI` if the basis is
+        chosen, and action 0 everywhere if it is given.
 
     Attributes
     ----------
@@ -51,8 +54,14 @@ class LSPI(LeastSquares, PolicyIteration):
     cycle_ : int
         The length of the cycle in which policy iteration ended; 0 if it did not. The policy that
         is kept has the highest mean value in the next states of the data, by its own evaluation.
+    basis_, actions_ : Basis, int
+        The basis and the number of actions that were used.
+    selection_ : Selection or None
+        How the basis was chosen; None if it was given. In a basis that was chosen, the policy that
+        is kept is the one, of all that were found on the way, that is worth most by averages over
+        cells of the observations, if there are enough data for narrow cells.
     statistics_, rank_, condition_, features_
-        As for `LSTD`, of the last policy that was evaluated.
+        As for `LSTD`, of the last policy that was evaluated, or of the one that is kept.
 
     References
     ----------
@@ -62,8 +71,8 @@ class LSPI(LeastSquares, PolicyIteration):
 
     _bayesian = "BLSPI"
 
-    basis: BasisLike
-    actions: int
+    basis: BasisLike | None = None  # type: ignore[assignment]
+    actions: int | None = None
     _: KW_ONLY
     discount: float = 0.99
     max_iterations: int = 20

@@ -12,19 +12,24 @@ from scipy.linalg import lapack, svdvals
 from rblspi.core import check
 from rblspi.core.types import Vector
 from rblspi.features import BasisLike
+from rblspi.model.evidence import shrinkage
 from rblspi.model.statistics import Statistics
-from rblspi.offline.accumulation import require_finite
+from rblspi.offline.accumulation import PolicySums, Problem, require_finite
 from rblspi.offline.estimator import Estimator
 from rblspi.offline.policy_evaluation import PolicyEvaluation
 
 
-def solve(statistics: Statistics, ridge: float) -> tuple[Vector, float]:
+def solve(
+    statistics: Statistics, ridge: float, constant: Vector | None = None
+) -> tuple[Vector, float]:
     """Solve (A + ridge I) theta = b by LU factors, the paper's equation (2).
 
-    Returns theta, and the condition number of A + ridge I in the 1-norm as LAPACK estimates it.
+    With the weights u of the constant function, the ridge is I - uu'/u'u, which does not shrink
+    a constant. Returns theta, and the condition number of the matrix in the 1-norm as LAPACK
+    estimates it.
     """
     require_finite(statistics.cross)
-    matrix = statistics.drift + ridge * np.eye(statistics.weights)
+    matrix = statistics.drift + ridge * shrinkage(statistics.weights, constant)
     factors, pivots, info = lapack.dgetrf(matrix)
     if info > 0:
         raise np.linalg.LinAlgError(
@@ -53,12 +58,14 @@ class LeastSquares(Estimator):
         if self.ridge != 0.0:
             check.positive("ridge", self.ridge)
 
-    def _solve(self, statistics: Statistics) -> Vector:
-        return solve(statistics, self.ridge)[0]
+    def _solve(self, problem: Problem, sums: PolicySums) -> Vector:
+        return solve(sums.statistics, self.ridge, problem.constant)[0]
 
-    def _conclude(self, statistics: Statistics) -> None:
-        self.weights_, self.condition_ = solve(statistics, self.ridge)
-        self.rank_ = numerical_rank(statistics)
+    def _conclude(self, problem: Problem, sums: PolicySums) -> None:
+        found = solve(sums.statistics, self.ridge, problem.constant)
+        self.weights_, self.condition_ = found
+        self.rank_ = numerical_rank(sums.statistics)
+        super()._conclude(problem, sums)
 
 
 @dataclass(eq=False, repr=False)
@@ -80,7 +87,8 @@ class LSTD(LeastSquares, PolicyEvaluation):
     discount : float
         gamma.
     ridge : float
-        This multiple of the identity is added to A; 0 or more.
+        This multiple of the identity is added to A; 0 or more. A constant is not shrunk by it, if
+        the basis has one: rewards that are all larger by c make values larger by c / (1 - gamma).
     observation_space : gymnasium.Space, optional
         The space that the basis is built for. By default it is the range of the observations in
         the data, unless the basis has its own bounds.

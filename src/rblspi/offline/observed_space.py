@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
+from rblspi.core.types import Matrix
 from rblspi.data.transitions import Transitions
 from rblspi.features import BasisLike, Features, as_basis
 from rblspi.offline.accumulation import conformed, not_empty, over_chunks
@@ -47,6 +49,22 @@ def observed_space(chunks: Iterable[Transitions]) -> gym.Space[Any]:
     if states:
         return gym.spaces.Discrete(int(high - low) + 1, start=int(low))
     return gym.spaces.Box(low, high, np.shape(low), np.float64)
+
+
+def sample_observations(chunks: Iterable[Transitions], count: int = 2000) -> Matrix:
+    """Some observations from all over the data, shape (N, d), the same ones at every call."""
+    return over_chunks(chunks, partial(_spread, count), lambda a, b: _thinned(count, [a, b]))
+
+
+def _spread(count: int, chunk: Transitions) -> Matrix:
+    return _thinned(count, [chunk.observations.reshape(chunk.size, -1).astype(np.float64)])
+
+
+def _thinned(count: int, rows: list[Matrix]) -> Matrix:
+    """At most so many rows, evenly spaced."""
+    every = np.concatenate(rows)
+    places = np.linspace(0, len(every) - 1, min(count, len(every)))
+    return every[places.astype(np.int64)]
 
 
 class _Range(NamedTuple):

@@ -1,22 +1,26 @@
 """Off-policy evaluation: the value of a policy from the logs of another one, with an interval.
 
 The value is the mean over first states: v = z'm, where m is the posterior mean of `BLSTD` and z
-the mean of phi(s, pi(s)) over first states. There are two measures of its uncertainty.
+the mean of phi(s, pi(s)) over first states. Its error has three sources.
 
-- The variance of the posterior, z'S z. Weights about which the transitions say nothing keep the
-  variance of the prior. The noise precision is the reciprocal of the mean squared TD error,
-  delta = r + gamma phi(s', pi(s'))'m - phi(s, a)'m.
-- The sampling variance. To first order, another log would change the value by the sum over all
-  transitions of (h'phi(s, a)) delta, h = beta C^-1 A S z. The variance of that sum is estimated
-  from its terms for each episode, or for each segment of a long episode. Unlike the posterior,
-  this does not assume that the noise is the same everywhere.
+- Noise, by the posterior: z'S z. Weights about which the transitions say nothing keep the variance
+  of the prior.
+- Noise, by sampling: to first order, another log would change the value by the sum over all
+  transitions of (h'phi(s, a)) delta, with the TD error delta and h = beta C^-1 A S z. The variance
+  of that sum is estimated from its terms for each episode, or for each segment of a long episode.
+  Unlike the posterior, this does not assume that the noise is the same everywhere.
+- The basis, which no posterior over its weights knows of. Without ridge the residuals of least
+  squares are orthogonal to the features, so no correction in the same features finds that error; in
+  a finer basis, the correction equals the difference of the two estimates. The largest difference
+  from a finer basis, see `rblspi.features.refinement`, is taken for the standard deviation of the
+  error.
 
-The interval uses the larger of the two variances. Neither contains the error of the features: with
-a basis that cannot represent the values, the interval is too narrow.
+The variance is the larger of the first two, plus the third.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -31,7 +35,7 @@ from rblspi.core.types import Matrix, Vector
 from rblspi.data.transitions import Transitions
 from rblspi.features import BasisLike
 from rblspi.offline.accumulation import Data, batch_rows, chunks_of, require_finite
-from rblspi.offline.blstd import BLSTD
+from rblspi.offline.blstd import BLSTD, finer_fits
 from rblspi.policies.given import PolicyFunction
 
 #: transitions in a segment of a long episode
@@ -39,14 +43,15 @@ SEGMENT = 100
 
 
 class PolicyValue(NamedTuple):
-    """The value of a policy in its first states."""
+    """The value of this policy in its first states, in this basis, from these data."""
 
     mean: float
-    std: float  # standard error of the mean, the larger of the next two
+    std: float  # of all errors together
     posterior_std: float  # the standard error by the posterior
     sampling_std: float  # the standard error by the variation between episodes
-    low: float  # from low to high: an interval that contains the true value
-    high: float  # with the requested probability
+    basis_std: float  # the largest difference from the estimate in a finer basis
+    low: float  # from low to high: the interval for the requested confidence
+    high: float
     segments: int  # episodes, or segments of long ones, from which `sampling_std` is estimated
     starts: int  # first states
 
@@ -64,7 +69,7 @@ def policy_value(
     discount: float = 0.99,
     first_observations: ArrayLike | None = None,
     confidence: float = 0.95,
-    prior_precision: float = 0.01,
+    prior_precision: float | None = None,
     noise_precision: float | None = None,
     ridge: float = 1e-6,
     observation_space: gym.Space[Any] | None = None,
@@ -77,18 +82,15 @@ def policy_value(
         In the order in which they happened. They must contain every action that the policy takes.
     policy : callable
         Maps a batch of observations to actions.
-    basis, actions, discount, ridge, observation_space
+    basis, actions, discount, prior_precision, noise_precision, ridge, observation_space
         As for `BLSTD`; ``actions`` is required.
     first_observations : array-like, optional
         First states of episodes. By default those of the data, and the interval then includes
         their variation.
     confidence : float
-        The probability with which the interval contains the true value.
-    prior_precision : float
-        alpha: the prior standard deviation of a weight is alpha^-1/2. Much larger weights are
-        shrunk towards 0.
-    noise_precision : float, optional
-        beta; by default the reciprocal of the mean squared TD error.
+        The probability with which the interval is to contain the true value. It does if the
+        transitions contain what the policy does, and if the basis is no further from the truth
+        than from its finer versions.
     """
     confidence = check.fraction("confidence", confidence)
     chunks = chunks_of(transitions)
@@ -97,14 +99,10 @@ def policy_value(
         check.count("actions", actions),
         discount=discount,
         prior_precision=prior_precision,
-        noise_precision=1.0 if noise_precision is None else noise_precision,
+        noise_precision=noise_precision,
         ridge=ridge,
         observation_space=observation_space,
     ).fit(chunks, policy)
-    if noise_precision is None:
-        blstd.noise_precision = _noise_precision(blstd, policy, chunks)
-        blstd._conclude(blstd.statistics_)
-
     given = _first_observations(chunks) if first_observations is None else first_observations
     firsts = np.asarray(given)
     if firsts.shape == blstd.features_.shape:  # a single first state
@@ -117,28 +115,21 @@ def policy_value(
     beta_s_z = cho_solve((blstd.posterior_.factor, False), z.mean(axis=0))
     influence = _influence(blstd, beta_s_z)
     segments = [s for chunk in chunks for s in _segment_sums(blstd, policy, chunk, influence)]
-    of_posterior = float(beta_s_z @ z.mean(axis=0)) / blstd.noise_precision
+    of_posterior = float(beta_s_z @ z.mean(axis=0)) / blstd.posterior_.noise_precision
     variances = np.array([of_posterior, np.var(segments) * len(segments)]) + of_starts
     posterior_std, sampling_std = (float(std) for std in np.sqrt(variances))
 
-    mean, std = float(values.mean()), max(posterior_std, sampling_std)
+    mean = float(values.mean())
+    others = (
+        _action_features(other, firsts, policy) @ other.weights_
+        for other in finer_fits(blstd, chunks)
+    )
+    basis_std = max((abs(float(other.mean()) - mean) for other in others), default=0.0)
+    std = math.hypot(max(posterior_std, sampling_std), basis_std)
     half = std * float(student.ppf(0.5 + confidence / 2.0, max(len(segments) - 1, 1)))
     require_finite(mean, half)
-    stds, interval = (std, posterior_std, sampling_std), (mean - half, mean + half)
-    return PolicyValue(mean, *stds, *interval, len(segments), len(values))
-
-
-def _noise_precision(blstd: BLSTD, policy: PolicyFunction, chunks: Iterable[Transitions]) -> float:
-    """The reciprocal of the mean squared TD error over all transitions."""
-    with np.errstate(over="ignore"):
-        squares = [
-            np.square(_td_errors(blstd, policy, batch)).sum()
-            for chunk in chunks
-            for batch in chunk.batches(batch_rows(blstd.features_))
-        ]
-        mean = float(sum(squares) / blstd.statistics_.count.sum())
-    require_finite(mean)
-    return 1.0 / max(mean, 1e-12)
+    stds = (std, posterior_std, sampling_std, basis_std)
+    return PolicyValue(mean, *stds, mean - half, mean + half, len(segments), len(values))
 
 
 def _influence(blstd: BLSTD, beta_s_z: Vector) -> Vector:

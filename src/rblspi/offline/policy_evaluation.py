@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rblspi.data.transitions import Transitions
-from rblspi.offline.accumulation import Data, Problem, chunks_of, sums_of_policy
+from rblspi.offline.accumulation import Data, PolicySums, Problem, chunks_of, sums_of_policy
 from rblspi.offline.estimator import Estimator
 from rblspi.policies.given import (
     BatchPolicy,
@@ -27,6 +27,7 @@ class PolicyEvaluation(Estimator):
     """Estimates the values of a policy with one pass over the transitions."""
 
     policy_: PolicyFunction | None
+    _sums: PolicySums  # over all transitions so far
 
     def fit(self, transitions: Data, policy: PolicyLike = None) -> Self:
         """Estimate the values of a policy.
@@ -61,14 +62,13 @@ class PolicyEvaluation(Estimator):
         self, problem: Problem, chunks: Iterable[Transitions], policy: PolicyLike, more: bool
     ) -> Self:
         batch_policy = _as_batch_policy(problem, policy)
-        statistics = sums_of_policy(problem, batch_policy, chunks).statistics
+        sums = sums_of_policy(problem, batch_policy, chunks)
         if isinstance(batch_policy, ListedActions):
             batch_policy.require_exhausted()
         if more:
-            statistics = self.statistics_.merge(statistics)
-        self._conclude(statistics)
-        self.statistics_ = statistics
-        self.features_, self.observation_space_ = problem.features, problem.space
+            sums = self._sums.merge(sums)
+        self._conclude(problem, sums)
+        self._sums = sums
         self.policy_ = policy if callable(policy) else None
         return self
 

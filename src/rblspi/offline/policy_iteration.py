@@ -9,25 +9,36 @@ cycle with the same probability. Its sums are the mean of their sums, so it is e
 other policy, and iteration continues with the policy that is greedy in its values. If the same
 cycle occurs a second time, the policy is kept that has the highest mean value in the next states
 of the data, by its own evaluation.
+
+If the basis is chosen, iteration starts from the policy of fitted Q iteration, and of all policies
+on the way the one is kept that a `Judge` values most.
 """
 
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Iterable
-from functools import reduce
+from functools import partial
 from typing import NamedTuple, Self, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from rblspi.core import check
-from rblspi.core.types import Integers, Vector
+from rblspi.core.types import Vector
 from rblspi.data.transitions import Transitions
-from rblspi.model.statistics import Statistics, empty
-from rblspi.offline.accumulation import Data, Problem, chunks_of, require_finite, sums_of_policy
-from rblspi.offline.estimator import Estimator
+from rblspi.offline.accumulation import (
+    Data,
+    PolicySums,
+    Problem,
+    chunks_of,
+    require_finite,
+    sums_of_policy,
+)
+from rblspi.offline.fitted_q import fitted_q_iteration, greedy_in, on_observations
+from rblspi.offline.iterations import Iteration
+from rblspi.offline.judge import Judge
+from rblspi.offline.model_selection import first_rows
+from rblspi.offline.policy_learner import PolicyLearner
 from rblspi.policies.choice import Greedy
 from rblspi.policies.given import BatchPolicy, FunctionPolicy, PolicyFunction, first_action
 
@@ -35,14 +46,9 @@ from rblspi.policies.given import BatchPolicy, FunctionPolicy, PolicyFunction, f
 Improvement: TypeAlias = tuple[Vector, BatchPolicy]
 
 
-class ConvergenceWarning(UserWarning):
-    """Policy iteration ended before it converged."""
-
-
-class PolicyIteration(Estimator):
+class PolicyIteration(PolicyLearner):
     """Finds a policy, with one pass over the transitions for every policy that is evaluated."""
 
-    actions: int
     max_iterations: int
     tolerance: float
     initial_policy: PolicyFunction | None
@@ -58,34 +64,47 @@ class PolicyIteration(Estimator):
             Called with every `Iteration` when it is done.
         """
         cap = check.count("max_iterations", self.max_iterations)
-        check.count("actions", self.actions)
         tolerance = self.tolerance and check.positive("tolerance", self.tolerance)
         chunks = chunks_of(transitions)
         problem = self._problem(chunks)
-        initial = self._initial_policy()
-        found = iterate(chunks, problem, self._improve, initial, cap, tolerance, callback)
-        self.features_, self.observation_space_ = problem.features, problem.space
-        self.statistics_, self.history_, self.converged_, self.cycle_ = found
+        initial = self._initial_policy(problem, chunks)
+        improve = partial(self._improve, problem)
+        found = iterate(chunks, problem, improve, initial, cap, tolerance, callback)
+        if self.selection_ is not None:
+            found = self._kept(found, initial, problem, chunks)
+        sums, self.history_, self.converged_, self.cycle_ = found
         self.n_iter_ = len(self.history_)
-        self._conclude(self.statistics_)
+        self._conclude(problem, sums)
         self._warn_unless_converged()
         return self
 
-    def act(self, observations: ArrayLike) -> Integers:
-        """The actions of the policy in a batch of observations, shape (N,), or in a single one."""
-        batches, single = self._batches(observations)
-        policy = self.policy()
-        actions = np.concatenate([policy(batch) for batch in batches])
-        return actions[0] if single else actions
-
-    def _improve(self, statistics: Statistics) -> Improvement:
+    def _improve(self, problem: Problem, sums: PolicySums) -> Improvement:
         """Compute the weights from the sums of a policy, and the policy that is greedy in them."""
-        weights = self._solve(statistics)
-        return weights, Greedy(weights.reshape(self.actions, -1))
+        weights = self._solve(problem, sums)
+        return weights, Greedy(weights.reshape(problem.blocks, -1))
 
-    def _initial_policy(self) -> BatchPolicy:
+    def _kept(
+        self, found: Result, initial: BatchPolicy, problem: Problem, chunks: Iterable[Transitions]
+    ) -> Result:
+        """The policy of the path that is worth most in cells of the observations."""
+        judge = Judge.of(first_rows(chunks), problem.blocks, problem.discount)
+        if not judge.can_tell:
+            return found
+        path = [greedy_in(iteration.weights, problem) for iteration in found.history]
+        values = [judge.value(on_observations(policy, problem.features)) for policy in path]
+        pure = [i for i, iteration in enumerate(found.history) if iteration.mixed == 1]
+        best = max(pure, key=lambda i: (values[i], i))
+        if best == len(path) - 1:
+            return found
+        evaluated = initial if best == 0 else path[best - 1]
+        return found._replace(sums=sums_of_policy(problem, evaluated, chunks), converged=False)
+
+    def _initial_policy(self, problem: Problem, chunks: Iterable[Transitions]) -> BatchPolicy:
         if self.initial_policy is None:
-            return first_action
+            if self.selection_ is None:
+                return first_action
+            found = fitted_q_iteration(problem, chunks, self.selection_.ridge, 500, 1e-3)
+            return greedy_in(found.weights, problem)
         if not callable(self.initial_policy):
             raise TypeError(
                 f"initial_policy={self.initial_policy!r} must be a function from a batch of "
@@ -93,46 +112,11 @@ class PolicyIteration(Estimator):
             )
         return FunctionPolicy(self.initial_policy)
 
-    def _warn_unless_converged(self) -> None:
-        if self.cycle_:
-            what = (
-                f"{self.cycle_} policies follow one another in a cycle; the one with the highest "
-                "mean value by its own evaluation is kept"
-            )
-        elif not self.converged_:
-            what = "the policy still changes: raise max_iterations"
-        else:
-            return
-        warnings.warn(
-            f"after {self.n_iter_} iterations of {type(self).__name__}, {what}",
-            ConvergenceWarning,
-            stacklevel=3,
-        )
-
-
-class Iteration(NamedTuple):
-    """The evaluation of one policy.
-
-    The first policy is the initial one. A mixture consists of several earlier policies. Any other
-    policy is greedy in the weights of the preceding iteration.
-
-    ``policy`` is a digest of the policy's actions in the next states of the data; for a mixture,
-    "mixture" and the digest of the policy that closed the cycle. ``changed`` counts the next
-    states in which its action differs from that of the preceding policy. For the first policy,
-    it counts the next states that are not terminal; for a mixture, it is 0.
-    """
-
-    weights: Vector  # of the policy's action values, (k,)
-    policy: str
-    changed: int
-    change: float  # |theta - theta_before| / |theta|; infinite for the first policy
-    mixed: int = 1  # the number of policies in a mixture
-
 
 class Result(NamedTuple):
     """The outcome of policy iteration."""
 
-    statistics: Statistics  # the policy that was found is greedy in the weights they give
+    sums: PolicySums  # the policy that was found is greedy in the weights they give
     history: list[Iteration]
     converged: bool
     cycle: int  # the number of policies in the final cycle; 0 if there is none
@@ -149,7 +133,7 @@ class Visit(NamedTuple):
 def iterate(
     chunks: Iterable[Transitions],
     problem: Problem,
-    improve: Callable[[Statistics], Improvement],
+    improve: Callable[[PolicySums], Improvement],
     policy: BatchPolicy,
     max_iterations: int,
     tolerance: float,
@@ -164,22 +148,22 @@ def iterate(
     path: list[Visit] = []  # the policies since the last mixture
     known: set[bytes] = set()  # the digests of those before it
     previous: BatchPolicy | None = None
-    statistics = empty(problem.blocks, problem.features.size)
+    evaluated: PolicySums | None = None  # the sums behind the latest weights
     for _ in range(max_iterations):
         sums = sums_of_policy(problem, policy, chunks, previous)
         digests = [visit.digest for visit in path]
         cycle = path[digests.index(sums.policy) :] if sums.policy in digests else []
-        if len(cycle) == 1:
-            return Result(statistics, history, True, 0)
+        if len(cycle) == 1 and evaluated is not None:
+            return Result(evaluated, history, True, 0)
         if cycle and known.issuperset(visit.digest for visit in cycle):
             # The best policy is greedy in the values of the one before it.
             best = max(range(len(cycle)), key=lambda i: cycle[i].value)
-            statistics = sums_of_policy(problem, cycle[best - 1].policy, chunks).statistics
-            return Result(statistics, history, False, len(cycle))
+            evaluated = sums_of_policy(problem, cycle[best - 1].policy, chunks)
+            return Result(evaluated, history, False, len(cycle))
 
-        mixed = [sums_of_policy(problem, visit.policy, chunks).statistics for visit in cycle]
-        statistics = _mean(mixed) if cycle else sums.statistics
-        weights, better = improve(statistics)
+        mixed = [sums_of_policy(problem, visit.policy, chunks) for visit in cycle]
+        evaluated = PolicySums.mixture(mixed) if cycle else sums
+        weights, better = improve(evaluated)
         digest = sums.policy.hex()
         change = _relative_change(history[-1].weights, weights) if history else math.inf
         if cycle:
@@ -194,15 +178,10 @@ def iterate(
         else:
             path.append(Visit(policy, sums.policy, float(sums.ahead @ weights)))
             if history[-1].change <= tolerance:
-                return Result(statistics, history, True, 0)
+                return Result(evaluated, history, True, 0)
         previous, policy = policy, better
-    return Result(statistics, history, False, 0)
-
-
-def _mean(mixed: list[Statistics]) -> Statistics:
-    """The sums of a mixture."""
-    total = reduce(Statistics.merge, mixed)
-    return Statistics(total.gram / len(mixed), total.cross / len(mixed), total.count // len(mixed))
+    assert evaluated is not None
+    return Result(evaluated, history, False, 0)
 
 
 def _relative_change(before: Vector, after: Vector) -> float:

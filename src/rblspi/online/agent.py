@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from os import PathLike
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -24,11 +25,13 @@ from rblspi.core.types import Array, Matrix, Vector
 from rblspi.environments.lookup import describe, discrete_actions, make
 from rblspi.features import BasisLike, as_basis, default_basis
 from rblspi.model.posterior import Posterior
+from rblspi.offline.value_errors import evaluate_values
 from rblspi.online import agent_file
 from rblspi.policies.choice import EpsilonGreedy, Greedy
 from rblspi.policies.linear import ActionValues, LinearPolicy, action_names_of, choose_actions
 from rblspi.registry import name_of
 from rblspi.rollout.loop import EPISODES, STEPS, AgentFunctions
+from rblspi.rollout.memory import capacity_for
 from rblspi.rollout.session import Session
 from rblspi.rollout.steps import observe_random_actions
 
@@ -96,12 +99,16 @@ class Agent(ABC):
         self._require_memory()
         self.rng = np.random.default_rng(agent_seed)
         self.session = Session(
-            self.env, self.features, int(environment_seed.generate_state(1)[0] >> 1)
+            self.env,
+            self.features,
+            int(environment_seed.generate_state(1)[0] >> 1),
+            capacity_for(self.features.input_size),
         )
         self.state = self._initial_state()
         self.num_timesteps = 0
         self._episodes = np.empty((64, 2))
         self._finished = 0
+        self._evaluated: LinearPolicy | None = None
         self._stopped = False
         self._lock = threading.RLock()  # of the state, held while it changes
         self._learning = threading.Lock()
@@ -299,6 +306,25 @@ class Agent(ABC):
                 rng=copy.deepcopy(self.rng),
             )
 
+    def evaluated_policy(self) -> LinearPolicy:
+        """The policy found so far, with its values estimated afresh.
+
+        What an agent has summed up while it learnt holds the next actions of all its past policies.
+        Before it states an interval, it evaluates its present greedy policy on the transitions in
+        its memory. That takes some seconds; the result is kept until it learns on.
+        """
+        with self._lock:
+            policy, memory = self.policy(), self.session.memory
+            if not memory.size:
+                return policy
+            if self._evaluated is None or self._evaluated.seed != policy.seed:
+                log = memory.transitions(self.features.shape)
+                space = self.env.observation_space
+                problem = (self.basis, self.actions, self.discount, space)
+                found = evaluate_values(log, policy, *problem)
+                self._evaluated = replace(policy, **found._asdict())
+            return self._evaluated
+
     def predict(
         self,
         observation: ArrayLike,
@@ -321,14 +347,17 @@ class Agent(ABC):
     def action_values(
         self, observation: ArrayLike, samples: int = 0, rng: np.random.Generator | None = None
     ) -> ActionValues:
-        """What every action is worth, and how sure that is; see `LinearPolicy.action_values`."""
-        return self.policy().action_values(observation, samples, rng)
+        """What every action is worth, and how sure that is; see `LinearPolicy.action_values`.
+
+        The values are those of the present greedy policy, see `evaluated_policy`.
+        """
+        return self.evaluated_policy().action_values(observation, samples, rng)
 
     def probability_best(
         self, observation: ArrayLike, samples: int = 1000, rng: np.random.Generator | None = None
     ) -> Array:
         """How likely each action is the best one; see `LinearPolicy.probability_best`."""
-        return self.policy().probability_best(observation, samples, rng)
+        return self.evaluated_policy().probability_best(observation, samples, rng)
 
     # Settings and files -------------------------------------------------------------------
 

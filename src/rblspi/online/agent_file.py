@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     AgentType = TypeVar("AgentType", bound=Agent)
 
 FORMAT = "rblspi-agent"
-VERSION = 3
+VERSION = 4
 
 
 class Description(NamedTuple):
@@ -134,6 +134,7 @@ def fields(agent: Agent) -> Iterator[Field]:
     """All arrays that an agent consists of; those of a workspace are left out."""
     yield from _fields("state", agent.state, agent.actions)
     yield from _fields("episode", agent.session.episode, agent.actions)
+    yield from _fields("memory", agent.session.memory, agent.actions)
 
 
 def _fields(prefix: str, value: Any, actions: int) -> Iterator[Field]:

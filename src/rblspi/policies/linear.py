@@ -29,7 +29,9 @@ class ActionValues(NamedTuple):
     ----------
     mean : ndarray
     std : ndarray or None
-        Standard deviation; None where the algorithm has no posterior.
+        Standard deviation of the error of the mean, as the value of this policy: by the posterior,
+        and by what the basis cannot represent where that was estimated. None where there is no
+        posterior.
     samples : ndarray or None
         Draws from the posterior, shape (samples, actions) or (samples, N, actions). A draw is
         one value function, the same for all states and actions. None unless asked for.
@@ -61,7 +63,10 @@ class LinearPolicy:
     observation_space : gymnasium.Space
     action_space : gymnasium.spaces.Discrete
     posterior : Posterior, optional
-        Of the weights; needed for standard deviations, samples and pessimism.
+        Of the weights of the policy's action values; needed for standard deviations, samples and
+        pessimism.
+    basis_std : float
+        Standard deviation of the error of the basis, which no posterior over weights knows of.
     pessimism : float
         Standard deviations by which the value of an action is lowered before actions are compared.
     epsilon : float
@@ -83,6 +88,7 @@ class LinearPolicy:
     observation_space: gym.Space[Any]
     action_space: gym.spaces.Discrete
     posterior: Posterior | None = None
+    basis_std: float = 0.0
     pessimism: float = 0.0
     epsilon: float = 0.0
     discount: float = 0.99
@@ -94,6 +100,7 @@ class LinearPolicy:
 
     def __post_init__(self) -> None:
         check.not_negative("pessimism", self.pessimism)
+        check.not_negative("basis_std", self.basis_std)
         check.fraction("epsilon", self.epsilon)
         check.fraction("discount", self.discount)
         if self.pessimism and self.posterior is None:
@@ -173,9 +180,12 @@ class LinearPolicy:
         """
         x = self.features(observation)
         rows = np.atleast_2d(x)
-        mean = rows @ self.weights_by_action.T
-        std = None if self.posterior is None else self.posterior.predict(rows)[1]
-        drawn = self._sampled_values(rows, samples, rng) if samples else None
+        if self.posterior is None:
+            mean, std = rows @ self.weights_by_action.T, None
+        else:
+            mean, noise = self.posterior.predict(rows)
+            std = np.hypot(noise, self.basis_std)
+        drawn = self._sampled_values(rows, samples, rng, std) if samples else None
         if x.ndim > 1:
             return ActionValues(mean, std, drawn)
         return ActionValues(
@@ -196,17 +206,21 @@ class LinearPolicy:
         best = best_actions(values)
         return np.stack([np.mean(best == a, axis=0) for a in range(self.actions)], axis=-1)
 
-    def _sampled_values(self, rows: Matrix, samples: int, rng: np.random.Generator | None) -> Array:
-        """Values by drawn weights, shape (samples, N, actions)."""
-        if self.posterior is None:
+    def _sampled_values(
+        self, rows: Matrix, samples: int, rng: np.random.Generator | None, std: Matrix | None
+    ) -> Array:
+        """Values by drawn weights, shape (samples, N, actions), as far apart as ``std`` says."""
+        if self.posterior is None or std is None:
             raise ValueError(
                 f"{self._origin} keeps no posterior to draw samples={samples} from: RBLSPI and "
                 "BLSPI do"
             )
         rng = np.random.default_rng(self.seed) if rng is None else rng
         weights = self.posterior.sample(rng, check.count("samples", samples))
-        values: Array = np.einsum("san,in->sia", weights.reshape(samples, self.actions, -1), rows)
-        return values
+        weights = weights.reshape(samples, self.actions, -1)
+        values: Array = np.einsum("san,in->sia", weights, rows)
+        mean, noise = self.posterior.predict(rows)
+        return values if np.array_equal(std, noise) else mean + (values - mean) * (std / noise)
 
     def make_environment(self, **arguments: Any) -> gym.Env[Any, Any]:
         """The environment that the policy is for; arguments override those of its description."""

@@ -17,12 +17,12 @@ from rblspi.model.posterior import Posterior
 from rblspi.policies.linear import LinearPolicy
 
 FORMAT = "rblspi-policy"
-VERSION = 1
+VERSION = 2
 
-_ARRAYS = ("mean", "factor", "whitened", "gram_factor")
+_ARRAYS = ("mean", "factor", "whitened", "gram_factor", "flat")
 _NUMBERS = ("residual", "prior_precision", "noise_precision", "jitter", "jitter_count")
 _FIELDS: dict[str, Any] = {
-    **dict.fromkeys(("pessimism", "epsilon", "discount"), int | float),
+    **dict.fromkeys(("pessimism", "epsilon", "discount", "basis_std"), int | float),
     "environment": dict | None,
     "provenance": dict,
     "action_names": list,
@@ -41,7 +41,8 @@ def save(policy: LinearPolicy, path: str | PathLike[str]) -> None:
     description |= {name: describe_space(getattr(policy, name)) for name in _SPACES}
     description |= {"basis": policy.basis.settings(), "posterior": None}
     if posterior is not None:
-        arrays |= {f"posterior.{name}": getattr(posterior, name) for name in _ARRAYS}
+        found = {f"posterior.{name}": getattr(posterior, name) for name in _ARRAYS}
+        arrays |= {name: np.empty(0) if array is None else array for name, array in found.items()}
         description["posterior"] = {name: getattr(posterior, name) for name in _NUMBERS}
     archive.write(path, FORMAT, VERSION, description, arrays)
 
@@ -98,6 +99,7 @@ def _posterior(numbers: Any, arrays: dict[str, NDArray[Any]], actions: int) -> P
     found: dict[str, Any] = {name: _finite(arrays, f"posterior.{name}") for name in _ARRAYS}
     k, n = len(found["mean"]), len(found["mean"]) // actions
     shapes = {"mean": (k,), "factor": (k, k), "whitened": (k,), "gram_factor": (actions, n, n)}
+    shapes["flat"] = (k,) if len(found["flat"]) else (0,)
     for name, shape in shapes.items():
         if found[name].shape != shape:
             raise FileError(f"{name} has the shape {found[name].shape}, not {shape}")
@@ -106,6 +108,8 @@ def _posterior(numbers: Any, arrays: dict[str, NDArray[Any]], actions: int) -> P
     if not (np.isfinite(list(values.values())).all() and min(precisions) > 0.0):
         raise FileError(f"its posterior has the numbers {short(numbers)}")
     values["jitter_count"] = int(values["jitter_count"])
+    if not len(found["flat"]):
+        found["flat"] = None
     return Posterior(**found, **values, actions=actions)
 
 

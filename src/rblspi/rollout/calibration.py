@@ -1,7 +1,7 @@
 """Is a policy as sure as it should be? Stated intervals against true action values.
 
-The posterior is about the action values of the policy that is greedy in its mean, so that is the
-truth it is compared with. On the chain walk the truth is exact. Elsewhere it is a mean of
+Intervals are about the action values of the policy itself, so these are the truth that they are
+compared with. On the chain walk the truth is exact. Elsewhere it is a mean of
 discounted returns of copies of the environment, continued from states that the policy visits.
 """
 
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from rblspi.core import check
+from rblspi.core.intervals import share_interval
 from rblspi.core.types import Array, Matrix
 from rblspi.environments.chain_walk import ChainWalk
 from rblspi.policies.linear import LinearPolicy
@@ -44,8 +45,11 @@ class Calibration(NamedTuple):
     error: Array
 
     def coverage(self, level: float | Array) -> Array:
-        """Share of true values inside the central intervals of this probability."""
-        reach = ndtri(0.5 + np.atleast_1d(level)[:, None] / 2.0) * self.std
+        """Share of true values inside the central intervals of this probability.
+
+        Where the truth itself has an error, the intervals are those for what was measured.
+        """
+        reach = ndtri(0.5 + np.atleast_1d(level)[:, None] / 2.0) * np.hypot(self.std, self.error)
         inside: Array = np.mean(np.abs(self.truth - self.mean) <= reach, axis=1)
         return inside
 
@@ -54,14 +58,33 @@ class Calibration(NamedTuple):
         """Mean distance of the coverage from the level it should have, over all `LEVELS`."""
         return float(np.mean(np.abs(self.coverage(LEVELS) - LEVELS)))
 
+    @property
+    def sharpness(self) -> float:
+        """Mean width of the 95% intervals, as a multiple of the width that 95% of errors need."""
+        needed = float(np.quantile(np.abs(self.truth - self.mean), 0.95))
+        stated = float(ndtri(0.975) * np.hypot(self.std, self.error).mean())
+        return stated / needed if needed > 0.0 else math.inf
+
+    @property
+    def verdict(self) -> str:
+        """What to make of the stated intervals, in words."""
+        inside = share_interval(round(float(self.coverage(0.95)[0]) * len(self.std)), len(self.std))
+        if inside.high < 0.9:
+            return "too sure: do not rely on the intervals"
+        if self.sharpness > 3.0:
+            return "true, but wider than they need be"
+        return "true" if inside.low > 0.9 else "about true"
+
     def __str__(self) -> str:
-        """The result in one sentence."""
+        """The result in two sentences."""
         (inside,) = self.coverage(0.95)
         noise = float(np.median(self.error))
         return (
             f"{inside:.0%} of {len(self.truth)} true action values lie in their 95% interval; over "
             f"all levels the coverage is off by {self.discrepancy:.2f} (the true values have a "
-            f"standard error of {noise:.2g}, the stated deviations are {np.median(self.std):.2g})"
+            f"standard error of {noise:.2g}, the stated deviations are {np.median(self.std):.2g}). "
+            f"The intervals are {self.sharpness:.1f} times as wide as they need to be: "
+            f"{self.verdict}"
         )
 
 
@@ -89,7 +112,8 @@ def calibrate(
     seed, longest : int
         As for `evaluate`; a rollout ends sooner where the discount makes the rest small.
     """
-    policy: LinearPolicy = policy_of(actor)
+    evaluated = getattr(actor, "evaluated_policy", None)
+    policy: LinearPolicy = policy_of(actor) if evaluated is None else evaluated()
     if policy.posterior is None:
         raise ValueError(
             f"{policy.provenance.get('algorithm', 'the policy')} states no intervals to be "
@@ -101,8 +125,7 @@ def calibrate(
         chain = environment.unwrapped
         if isinstance(chain, ChainWalk) and policy.discount < 1.0:
             everywhere = np.arange(len(chain.rewards))
-            mean = policy.action_values(everywhere).mean
-            truth = chain.exact_action_values(np.argmax(mean, axis=1), policy.discount)
+            truth = chain.exact_action_values(policy(everywhere), policy.discount)
             return _compare(policy, everywhere, truth, np.zeros_like(truth))
         explorer = policy_of(actor, explore=True)
         copies, observations = visited_states(policy, explorer, environment, states, seed)

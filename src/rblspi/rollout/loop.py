@@ -35,15 +35,16 @@ from rblspi.core.compiled import (
     jit_reordering,
 )
 from rblspi.core.types import Integers, Matrix, Vector
+from rblspi.rollout.memory import CONTINUES as CONTINUES
+from rblspi.rollout.memory import EPISODE, Memory, new_memory, remember
+from rblspi.rollout.memory import TERMINATED as TERMINATED
+from rblspi.rollout.memory import TRUNCATED as TRUNCATED
 
 #: values of ``EpisodeState.failure``
 FINE, BAD_OBSERVATION, BAD_REWARD, BAD_FEATURES = range(4)
 
 #: value of ``EpisodeState.steps`` where the next step begins a new episode
 NOT_STARTED = -1
-
-#: how a transition leaves its episode: termination cuts the future off, truncation does not
-CONTINUES, TERMINATED, TRUNCATED = range(3)
 
 #: places in what `interact` counts
 STEPS, EPISODES = range(2)
@@ -98,6 +99,7 @@ def interact(
     inputs: int,
     agent: Any,
     episode: EpisodeState,
+    memory: Memory,
     steps: int,
     record: Matrix,
     counts: Integers,
@@ -123,6 +125,8 @@ def interact(
                 return
             elapsed[0] = 0
             episode_return[0] = 0.0
+            memory.counters[EPISODE] += 1
+        memory.workspace[:] = observation
         action = act(agent, x, agent_rng)  # line 4
         reward, terminated, truncated = step(parameters, state, action, environment_rng)  # line 5
         elapsed[0] += 1
@@ -139,6 +143,7 @@ def interact(
         elif truncated or elapsed[0] == limit:
             end = TRUNCATED
         observe(agent, x, action, reward, y, end, agent_rng)  # lines 6-12
+        remember(memory, action, reward, observation, end)
         x[:] = y
         counts[STEPS] += 1
         if end != CONTINUES:
@@ -206,7 +211,7 @@ def compiled_loop(agent: AgentFunctions) -> Callable[..., None]:
         agent.inside(interact),
         *(function_type(RESET), function_type(STEP), VECTOR, INT),
         *(function_type(FEATURES), VECTOR, INT),
-        *(agent.state_type, numba.typeof(new_episode_state(1, 1))),
+        *(agent.state_type, numba.typeof(new_episode_state(1, 1)), numba.typeof(new_memory(1, 1))),
         *(INT, MATRIX, INT[::1], GENERATOR, GENERATOR),
         what="the interaction loop",
     )

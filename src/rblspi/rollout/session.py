@@ -21,6 +21,7 @@ from rblspi.rollout.loop import (
     new_episode_state,
     plain_loop,
 )
+from rblspi.rollout.memory import new_memory
 
 
 class Session:
@@ -33,14 +34,19 @@ class Session:
     features : Features
     seed : int
         Of the environment's own random numbers.
+    memory : int
+        The number of transitions to keep.
     """
 
-    def __init__(self, environment: gym.Env[Any, Any], features: Features, seed: int) -> None:
+    def __init__(
+        self, environment: gym.Env[Any, Any], features: Features, seed: int, memory: int = 0
+    ) -> None:
         self.environment = environment
         self.features = features
         self.seed = seed
         self.compiled = features.compiled and runs_compiled(environment)
         self.episode = new_episode_state(_state_size(environment, features), features.size)
+        self.memory = new_memory(memory, features.input_size)
         self.environment_rng = seeding.np_random(seed)[0]
         self.seeded = False
 
@@ -66,7 +72,8 @@ class Session:
                 *environment,
                 self.limit,
                 *(self.features.function, self.features.parameters, self.features.input_size),
-                *(agent, self.episode, steps, record, counts, self.environment_rng, rng),
+                *(agent, self.episode, self.memory, steps),
+                *(record, counts, self.environment_rng, rng),
             )
         except BaseException:
             self.clear_episode()  # it was left between step and observe

@@ -1,0 +1,159 @@
+"""The prior and the noise by the evidence: what makes the sums most probable.
+
+With A, b, C of `statistics`, let Sigma = A'C^-1 A and g = A'C^-1 b. The prior is N(0, I / alpha)
+in all directions but one: along the constant function, weights u, it is flat. How large values are
+in all says nothing about how much they differ, and a prior that drew them towards zero would spoil
+every interval where the discount is near 1.
+
+Given the noise precision beta, the evidence of lambda = alpha / beta is, with the constant
+integrated out, Sigma' and g' what remains of Sigma and g in the other k - 1 directions, e_i the
+eigenvalues of Sigma' and q_i the components of g' along its eigenvectors,
+
+    ln p(b | lambda) = 1/2 sum_i (ln lambda - ln (e_i + lambda) + beta q_i^2 / (e_i + lambda)) + ...
+
+1 / beta is the mean squared TD error of the weights, for as many transitions as there are in excess
+of the weights that the data determine. The two are found in turn.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import eigh
+from scipy.optimize import minimize_scalar
+
+from rblspi.core.types import Matrix, Vector
+from rblspi.model.statistics import Statistics, TDErrorSums
+
+#: rounds in which lambda and beta are found in turn; they settle in two or three
+ROUNDS = 4
+#: range and spacing of ln lambda, in units of the trace of Sigma, in which the maximum is sought;
+#: the least makes the condition number about 1e10, which leaves six digits
+LOWEST, HIGHEST, SPACING = math.log(1e-10), math.log(100.0), 1.0
+#: the least noise variance, as a fraction of the mean square of rewards: rounding errors
+LEAST_NOISE = 1e-14
+
+
+class Precisions(NamedTuple):
+    """Precision of the prior and of the noise."""
+
+    prior: float  # alpha
+    noise: float  # beta
+
+
+def shrinkage(weights: int, constant: Vector | None) -> Matrix:
+    """The identity without the direction of the constant function: I - uu'/u'u, shape (k, k)."""
+    identity = np.eye(weights)
+    return (
+        identity
+        if constant is None
+        else identity - np.outer(constant, constant) / (constant @ constant)
+    )
+
+
+def estimate_precisions(
+    statistics: Statistics,
+    td_errors: TDErrorSums,
+    normal: Matrix,
+    constant: Vector | None,
+    prior: float | None = None,
+    noise: float | None = None,
+) -> Precisions:
+    """Estimate alpha and beta, or the one of them that is not given.
+
+    Parameters
+    ----------
+    statistics : Statistics
+    td_errors : TDErrorSums
+    normal : ndarray, shape (k + 1, k + 1)
+        Sigma, with g as last column; only the upper triangle is read.
+    constant : ndarray, shape (k,), optional
+        u, if the features have weights of the constant function.
+    prior, noise : float, optional
+        alpha and beta, if they are known.
+    """
+    k, count = len(normal) - 1, float(statistics.count.sum())
+    sigma, g = np.triu(normal[:k, :k]), normal[:k, k]
+    sigma += np.triu(sigma, 1).T
+    rotated = _without_constant(sigma, g, constant)
+    least = LEAST_NOISE * float(td_errors.reward_square[0]) / count
+    penalty = 1e-8 * rotated.trace
+    for _ in range(ROUNDS):
+        if noise is None:
+            theta = rotated.solve(penalty)
+            determined = float((rotated.values / (rotated.values + penalty)).sum()) + 1.0
+            squares = td_errors.squared_td_errors(statistics, theta)
+            variance = max(squares / max(count - determined, 1.0), least)
+            beta = 1.0 / variance if variance > 0.0 else 1.0  # all rewards are zero
+        else:
+            beta = noise
+        penalty = _best_penalty(rotated, beta) if prior is None else prior / beta
+    return Precisions(penalty * beta if prior is None else prior, beta)
+
+
+class _Rotated(NamedTuple):
+    """Sigma' in its eigenvectors, and how the weights follow from a penalty."""
+
+    values: Vector  # e, not negative       (k - 1,) or (k,)
+    vectors: Matrix  # in terms of weights  (k, k - 1) or (k, k)
+    target: Vector  # q
+    sigma_u: Vector  # Sigma u, u of length 1; zeros if there is none  (k,)
+    unit: Vector  # u
+    curvature: float  # u'Sigma u
+    slope: float  # u'g
+    trace: float  # of Sigma; 1 if that is 0
+
+    def solve(self, penalty: float) -> Vector:
+        """The posterior mean for lambda."""
+        theta: Vector = self.vectors @ (self.target / (self.values + penalty))
+        if self.curvature > 0.0:
+            theta = theta + self.unit * ((self.slope - self.sigma_u @ theta) / self.curvature)
+        return theta
+
+
+def _without_constant(sigma: Matrix, g: Vector, constant: Vector | None) -> _Rotated:
+    k = len(g)
+    unit = np.zeros(k) if constant is None else constant / np.linalg.norm(constant)
+    sigma_u = sigma @ unit
+    curvature, slope = float(unit @ sigma_u), float(unit @ g)
+    trace = float(np.trace(sigma)) or 1.0
+    if curvature > 0.0:
+        others = _complement(unit)
+        sigma = others.T @ (sigma - np.outer(sigma_u, sigma_u) / curvature) @ others
+        g = others.T @ (g - sigma_u * (slope / curvature))
+    values, vectors = eigh(sigma)
+    unknown = values <= np.finfo(np.float64).eps * trace  # rounding errors
+    values[unknown], target = 0.0, np.where(unknown, 0.0, vectors.T @ g)
+    if curvature > 0.0:
+        vectors = others @ vectors
+    return _Rotated(values, vectors, target, sigma_u, unit, curvature, slope, trace)
+
+
+def _complement(unit: Vector) -> Matrix:
+    """All directions but this one, by a Householder reflection: orthonormal, (k, k - 1)."""
+    mirror = unit.copy()
+    mirror[0] += math.copysign(1.0, unit[0])
+    mirror /= np.linalg.norm(mirror)
+    return np.eye(len(unit))[:, 1:] - 2.0 * np.outer(mirror, mirror[1:])
+
+
+def _best_penalty(rotated: _Rotated, beta: float) -> float:
+    """The lambda of the highest evidence: the best of a grid, then refined around it.
+
+    Where the evidence is the same for all, it is the largest.
+    """
+    values, squares = rotated.values, beta * rotated.target**2
+    unit = rotated.trace
+
+    def cost(log_penalty: float) -> float:
+        penalty = unit * math.exp(log_penalty)
+        terms = np.log1p(values / penalty) - squares / (values + penalty)
+        return float(terms.sum())
+
+    grid = np.arange(HIGHEST, LOWEST, -SPACING)
+    centre = float(grid[np.argmin([cost(point) for point in grid])])
+    bounds = (max(centre - SPACING, LOWEST), min(centre + SPACING, HIGHEST))
+    found = minimize_scalar(cost, bounds=bounds, method="bounded")
+    return unit * math.exp(float(found.x))

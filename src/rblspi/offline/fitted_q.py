@@ -1,0 +1,212 @@
+"""Fitted Q iteration on a set of transitions: what FQI and the choice of a basis share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from functools import cache, partial
+from hashlib import blake2b
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+from threadpoolctl import ThreadpoolController
+
+from rblspi.core.types import Array, Matrix, Vector
+from rblspi.data.transitions import Transitions
+from rblspi.features import Features
+from rblspi.offline.accumulation import (
+    Problem,
+    batch_rows,
+    over_chunks,
+    require_finite,
+    sums_of_policy,
+)
+from rblspi.offline.iterations import Iteration
+from rblspi.policies.choice import Greedy
+from rblspi.policies.given import PolicyFunction, first_action
+
+
+class Fitted(NamedTuple):
+    """The outcome of fitted Q iteration."""
+
+    weights: Vector
+    history: list[Iteration]
+    converged: bool
+    limits: tuple[float, float]  # the least and the greatest value that the rewards allow
+
+
+def greedy_in(weights: Vector, problem: Problem) -> Greedy:
+    """The policy that takes the action of the highest value."""
+    return Greedy(weights.reshape(problem.blocks, -1))
+
+
+def on_observations(policy: Greedy, features: Features) -> PolicyFunction:
+    """A policy as a function of observations alone."""
+    return lambda observations: policy(observations, features(observations))
+
+
+def fitted_q_iteration(
+    problem: Problem,
+    chunks: Iterable[Transitions],
+    ridge: float,
+    max_iterations: int,
+    tolerance: float,
+    tell: Callable[[Iteration], object] | None = None,
+) -> Fitted:
+    """Regress, repeat, passing over the data each time.
+
+    The Gram matrices do not change, and are factored once.
+    """
+    rewards = over_chunks(chunks, _rewards_of_chunk, Rewards.merge)
+    require_finite(rewards.total)
+    limits = rewards.limits(problem.discount)
+    checked = sums_of_policy(problem, first_action, chunks)
+    regression = Regression.of(checked.statistics.gram, ridge)
+    constant = problem.features.constant
+    if constant is None:
+        constant = np.zeros(problem.features.size)
+    known = not rewards.ends and problem.discount < 1.0
+    offset = _forever(rewards.mean, problem.discount) if known else 0.0
+    weights = before = np.tile(offset * constant, (problem.blocks, 1))
+    history: list[Iteration] = []
+    for _ in range(max_iterations):
+        work = partial(_targets_of_chunk, problem, weights, before, limits)
+        targets = over_chunks(chunks, work, Targets.merge)
+        before, last = weights, offset
+        weights, offset = regression.solve(targets, constant)
+        shapes = weights - offset * constant, before - last * constant
+        change = _change(*shapes, offset - last)
+        history.append(Iteration(weights.ravel(), targets.policy.hex(), targets.changed, change))
+        if tell is not None:
+            tell(history[-1])
+        if change <= tolerance:
+            return Fitted(weights.ravel(), history, True, limits)
+    return Fitted(weights.ravel(), history, False, limits)
+
+
+class Rewards(NamedTuple):
+    """The range and the mean of the rewards, and whether episodes end in terminal states."""
+
+    least: float
+    greatest: float
+    total: float
+    rows: int
+    ends: bool
+
+    def merge(self, other: Rewards) -> Rewards:
+        """The same for both sets of transitions."""
+        return Rewards(
+            min(self.least, other.least),
+            max(self.greatest, other.greatest),
+            self.total + other.total,
+            self.rows + other.rows,
+            self.ends or other.ends,
+        )
+
+    @property
+    def mean(self) -> float:
+        """The mean reward."""
+        return self.total / self.rows
+
+    def limits(self, discount: float) -> tuple[float, float]:
+        """The least and the greatest sum of discounted rewards."""
+        low, high = (_forever(reward, discount) for reward in (self.least, self.greatest))
+        return (min(low, self.least), max(high, self.greatest)) if self.ends else (low, high)
+
+
+def _forever(reward: float, discount: float) -> float:
+    """The value of getting the same reward forever."""
+    if discount < 1.0:
+        return reward / (1.0 - discount)
+    return math.copysign(math.inf, reward) if reward else 0.0
+
+
+def _rewards_of_chunk(chunk: Transitions) -> Rewards:
+    rewards = chunk.rewards
+    with np.errstate(over="ignore"):
+        total = float(rewards.sum())
+    ends = bool(chunk.terminated.any())
+    return Rewards(float(rewards.min()), float(rewards.max()), total, chunk.size, ends)
+
+
+class Targets(NamedTuple):
+    """The sums of one iteration."""
+
+    moments: Matrix  # sum phi(s) t by action (actions, n)
+    total: float  # sum of t
+    rows: int
+    policy: bytes  # digest of the greedy actions in the next states
+    changed: int  # next states in which the greedy action differs from the one before
+
+    def merge(self, other: Targets) -> Targets:
+        """The sums over these transitions followed by others."""
+        return Targets(
+            self.moments + other.moments,
+            self.total + other.total,
+            self.rows + other.rows,
+            self.policy + other.policy,
+            self.changed + other.changed,
+        )
+
+
+def _targets_of_chunk(
+    problem: Problem,
+    weights: Matrix,
+    before: Matrix,
+    limits: tuple[float, float],
+    chunk: Transitions,
+) -> Targets:
+    moments, total, changed = np.zeros_like(weights), 0.0, 0
+    digest = blake2b(digest_size=16)
+    with _threads().limit(limits=1, user_api="blas"):
+        for batch in chunk.batches(batch_rows(problem.features)):
+            y = problem.features(batch.next_observations)
+            values = y @ weights.T
+            best, past = values.argmax(axis=1), (y @ before.T).argmax(axis=1)
+            ahead = np.where(batch.terminated, 0.0, values.max(axis=1).clip(*limits))
+            targets = batch.rewards + problem.discount * ahead
+            by_action = (batch.actions == np.arange(problem.blocks)[:, None]) * targets
+            moments += by_action @ problem.features(batch.observations)
+            total += float(targets.sum())
+            changed += int((best != past)[~batch.terminated].sum())
+            digest.update(best.tobytes())
+    return Targets(moments, total, chunk.size, digest.digest(), changed)
+
+
+@cache
+def _threads() -> ThreadpoolController:
+    """What limits the threads of BLAS; finding its libraries takes longer than a small pass."""
+    return ThreadpoolController()
+
+
+class Regression(NamedTuple):
+    """The Gram matrices C_a of every action, and the Cholesky factors of C_a + lambda I."""
+
+    gram: Array  # (actions, n, n)
+    factors: list[Any]
+
+    @classmethod
+    def of(cls, gram: Array, ridge: float) -> Self:
+        """Factor the matrices; lambda is a multiple of their mean diagonal element."""
+        require_finite(gram)
+        mean = float(np.trace(gram, axis1=1, axis2=2).mean()) / gram.shape[1]
+        penalty = ridge * (mean or 1.0) * np.eye(gram.shape[1])
+        return cls(gram, [cho_factor(block + penalty) for block in gram])
+
+    def solve(self, targets: Targets, constant: Vector) -> tuple[Matrix, float]:
+        """The weights by action, shape (actions, n), and the mean target c."""
+        offset = targets.total / targets.rows if constant.any() else 0.0
+        sides = targets.moments - offset * self.gram @ constant
+        require_finite(sides)
+        solved = [cho_solve(factor, side) for factor, side in zip(self.factors, sides, strict=True)]
+        weights = offset * constant + np.stack(solved)
+        require_finite(weights)
+        return weights, offset
+
+
+def _change(weights: Matrix, before: Matrix, offset: float) -> float:
+    """The change of the weights and of the offset, relative to the length of the weights."""
+    change = math.hypot(float(np.linalg.norm(weights - before)), offset)
+    length = float(np.linalg.norm(weights))
+    return change / length if length > 0.0 else change

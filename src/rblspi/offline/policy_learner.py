@@ -1,0 +1,89 @@
+"""What LSPI, BLSPI and FQI share: they find a policy, and choose what the user does not."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from copy import copy
+from typing import Any, Self
+
+import gymnasium as gym
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rblspi.core import check
+from rblspi.core.types import Integers
+from rblspi.data.transitions import Transitions
+from rblspi.features import BasisLike
+from rblspi.offline.accumulation import Problem, over_chunks
+from rblspi.offline.estimator import Estimator
+from rblspi.offline.iterations import ConvergenceWarning
+from rblspi.offline.model_selection import Selection, select
+from rblspi.policies.linear import LinearPolicy
+
+
+class PolicyLearner(Estimator):
+    """Finds a policy; a basis or number of actions that is None follows from the data."""
+
+    basis: BasisLike | None  # type: ignore[assignment]
+
+    basis_: BasisLike
+    actions_: int
+    selection_: Selection | None
+    n_iter_: int
+    converged_: bool
+    cycle_: int
+
+    def act(self, observations: ArrayLike) -> Integers:
+        """The actions of the policy in a batch of observations, shape (N,), or in a single one."""
+        batches, single = self._batches(observations)
+        policy = self.policy()
+        actions = np.concatenate([policy(batch) for batch in batches])
+        return actions[0] if single else actions
+
+    def policy(self, env: gym.Env[Any, Any] | str | None = None) -> LinearPolicy:
+        """The policy that was found; the argument is that of `LSTD.policy`."""
+        self._require_fitted()
+        return super(PolicyLearner, self._settled()).policy(env)
+
+    def _columns(self, actions: ArrayLike | None, count: int) -> tuple[Any, Any]:
+        return super(PolicyLearner, self._settled())._columns(actions, count)
+
+    def _problem(self, chunks: Iterable[Transitions], look: bool = True) -> Problem:
+        self._check()
+        discount = check.fraction("discount", self.discount)
+        if self.actions is None:
+            self.actions_ = over_chunks(chunks, _actions_in_chunk, max)
+        else:
+            self.actions_ = check.count("actions", self.actions)
+        self.selection_ = None
+        chosen = self.basis
+        if chosen is None:
+            self.selection_ = select(chunks, self.actions_, discount, self.observation_space)
+            chosen = self.selection_.basis
+        self.basis_ = chosen
+        return super(PolicyLearner, self._settled())._problem(chunks, look)
+
+    def _settled(self) -> Self:
+        """A copy in which nothing is left to choose."""
+        return copy(self).set_params(basis=self.basis_, actions=self.actions_)
+
+    def _warn_unless_converged(self) -> None:
+        if self.cycle_:
+            what = (
+                f"{self.cycle_} policies follow one another in a cycle; the one with the highest "
+                "mean value by its own evaluation is kept"
+            )
+        elif not self.converged_:
+            what = "the policy still changes: raise max_iterations"
+        else:
+            return
+        warnings.warn(
+            f"after {self.n_iter_} iterations of {type(self).__name__}, {what}",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+
+
+def _actions_in_chunk(chunk: Transitions) -> int:
+    return 1 + int(chunk.actions.max())

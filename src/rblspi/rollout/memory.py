@@ -1,0 +1,119 @@
+"""The transitions that an agent keeps: a uniform sample from all over its life, of bounded size.
+
+Reservoir sampling: the t-th transition takes a place at random among t, and is kept if that place
+exists. The place is a hash of t, so that remembering takes no random numbers of the agent's.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rblspi.core.check import LARGEST_COUNT
+from rblspi.core.compiled import jit
+from rblspi.core.types import Integers, Matrix, Vector
+from rblspi.data.transitions import Transitions
+
+#: how a transition leaves its episode: termination cuts the future off, truncation does not
+CONTINUES, TERMINATED, TRUNCATED = range(3)
+
+#: transitions that an agent keeps, unless its observations are large
+CAPACITY = 20_000
+#: numbers in the observations that it keeps: 16 MB
+NUMBERS = 2**21
+
+#: places in `Memory.counters`
+SEEN, EPISODE = range(2)
+
+
+class Memory(NamedTuple):
+    """Transitions, in no particular order."""
+
+    observations: Matrix  #                              (capacity, d)
+    next_observations: Matrix  #                         (capacity, d)
+    actions: Integers  #                                 (capacity,)
+    rewards: Vector  #                                   (capacity,)
+    ends: Integers  # CONTINUES, TERMINATED, TRUNCATED   (capacity,)
+    episodes: Integers  # number of the episode          (capacity,)
+    counters: Integers  # transitions and episodes so far  (2,)
+    workspace: Vector  # the observation before a step   (d,)
+
+    def integer_ranges(self, actions: int) -> dict[str, tuple[ArrayLike, ArrayLike]]:
+        """Lowest and highest values that a file may hold, by field."""
+        return {
+            "actions": (0, actions - 1),
+            "ends": (CONTINUES, TRUNCATED),
+            "episodes": (0, LARGEST_COUNT),
+        }
+
+    @property
+    def size(self) -> int:
+        """The number of transitions that are kept."""
+        return min(int(self.counters[SEEN]), len(self.actions))
+
+    def transitions(self, shape: tuple[int, ...]) -> Transitions:
+        """What is kept, in the order of the episodes; every one of these is marked as cut short.
+
+        ``shape`` is that of one observation; () gives whole numbers.
+        """
+        kept = slice(self.size)
+        order = np.lexsort((self.ends[kept] != CONTINUES, self.episodes[kept]))
+        episodes, ends = self.episodes[order], self.ends[order]
+        last = np.append(episodes[1:] != episodes[:-1], True)
+        terminated = ends == TERMINATED
+        before, after = (
+            column[order].reshape(-1, *shape).astype(np.float64 if shape else np.int64)
+            for column in (self.observations, self.next_observations)
+        )
+        return Transitions(
+            *(before, self.actions[order], self.rewards[order], after, terminated),
+            last & ~terminated,
+        )
+
+
+def capacity_for(inputs: int) -> int:
+    """The number of transitions to keep if an observation has so many components."""
+    return min(CAPACITY, max(1, NUMBERS // (2 * inputs)))
+
+
+def new_memory(capacity: int, inputs: int) -> Memory:
+    """A memory without any transition."""
+    whole = [np.zeros(capacity, np.int64) for _ in range(3)]
+    return Memory(
+        np.zeros((capacity, inputs)),
+        np.zeros((capacity, inputs)),
+        whole[0],
+        np.zeros(capacity),
+        whole[1],
+        whole[2],
+        np.zeros(2, np.int64),
+        np.zeros(inputs),
+    )
+
+
+@jit
+def remember(memory: Memory, action: int, reward: float, observation: Vector, end: int) -> None:
+    """Keep a transition from the observation in the workspace to this one, or leave it out."""
+    seen = memory.counters[SEEN]
+    memory.counters[SEEN] = seen + 1
+    place = seen if seen < len(memory.actions) else _hash(seen) % (seen + 1)
+    if place >= len(memory.actions):
+        return
+    for j in range(len(observation)):
+        memory.observations[place, j] = memory.workspace[j]
+        memory.next_observations[place, j] = observation[j]
+    memory.actions[place] = action
+    memory.rewards[place] = reward
+    memory.ends[place] = end
+    memory.episodes[place] = memory.counters[EPISODE]
+
+
+@jit
+def _hash(number: int) -> int:
+    """A number that looks random, at least 0 (the finaliser of SplitMix64)."""
+    z = np.uint64(number) * np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.int64((z ^ (z >> np.uint64(31))) >> np.uint64(1))  # type: ignore[return-value]

@@ -1,0 +1,58 @@
+"""Weights of the constant function, and finer versions of a basis."""
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from sklearn.preprocessing import PolynomialFeatures
+
+from rblspi.features import Fourier, OneHot, Polynomial, RBFGrid, TileCoding
+from rblspi.features.custom import FunctionBasis, TransformerBasis
+from rblspi.features.refinement import MOST, finer, with_centres
+
+PLANE = gym.spaces.Box(-1.0, 2.0, (2,), np.float64)
+POINTS = np.random.default_rng(0).uniform(-1.0, 2.0, (200, 2))
+
+
+@pytest.mark.parametrize(
+    ("basis", "space"),
+    [
+        (RBFGrid(3), PLANE),
+        (Fourier(2), PLANE),
+        (Polynomial(3), PLANE),
+        (TileCoding(4, 4), PLANE),
+        (OneHot(), gym.spaces.Discrete(7, start=2)),
+        (OneHot(), gym.spaces.MultiDiscrete([3, 4])),
+        (with_centres(RBFGrid(3), POINTS, 5), PLANE),
+        (TransformerBasis(PolynomialFeatures(2).fit(POINTS)), PLANE),
+        (FunctionBasis(lambda s: [s[0], 2.0, s[1]]), PLANE),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_the_weights_of_the_constant_function_give_one_everywhere(basis, space):
+    features = basis.build(space)
+    observations = [space.sample() for _ in range(50)]
+    np.testing.assert_allclose(features(np.array(observations)) @ features.constant, 1.0)
+
+
+def test_a_function_without_a_constant_has_no_such_weights():
+    assert FunctionBasis(lambda s: [s[0], s[1]]).build(PLANE).constant is None
+
+
+def test_a_table_has_no_finer_version_and_is_that_of_other_bases():
+    states = gym.spaces.Discrete(10)
+    observations = np.arange(10.0)[:, None]
+    assert finer(OneHot(), states, observations) == []
+    assert finer(Polynomial(2), states, observations) == [OneHot()]
+
+
+def test_finer_grids_have_half_as_many_cells_more_as_far_as_they_fit():
+    grid, centres = finer(RBFGrid(8), PLANE, POINTS)
+    assert grid == RBFGrid((12, 12))
+    assert centres.build(PLANE).size == 2 * 65
+    grid, _ = finer(RBFGrid((19, 20)), PLANE, POINTS)
+    assert grid.cells == (19, 20)
+    assert np.prod(grid.cells) <= MOST
+
+
+def test_centres_are_the_same_at_every_call_whatever_the_order_of_the_data():
+    assert with_centres(RBFGrid(2), POINTS, 9) == with_centres(RBFGrid(2), POINTS[::-1], 9)

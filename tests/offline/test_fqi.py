@@ -1,0 +1,125 @@
+"""Fitted Q iteration: agreement with the textbook, exact limits, units of the rewards."""
+
+import numpy as np
+import pytest
+from gymnasium.spaces import Box
+
+from examples import textbook
+from rblspi.data import Transitions
+from rblspi.environments.chain_walk import ChainWalk
+from rblspi.features import OneHot, RBFGrid
+from rblspi.offline import FQI, ConvergenceWarning
+from tests.support.chain import BASIS, DISCOUNT, OPTIMAL, STATES, in_proportion, random_episodes
+from tests.support.logs import some_log
+
+GRID = RBFGrid(3, low=-1, high=1)
+
+
+def going_on(seed=0):
+    """A log without terminal states."""
+    log = some_log(300, seed)
+    return log._replace(terminated=np.zeros(300, bool), truncated=np.ones(300, bool))
+
+
+@pytest.mark.parametrize("log", [some_log(150), going_on().rows(0, 150)], ids=["ends", "goes on"])
+@pytest.mark.filterwarnings("ignore::rblspi.offline.ConvergenceWarning")
+def test_the_weights_are_those_of_the_textbook(log):
+    fqi = FQI(GRID, 3, discount=0.9, ridge=0.01, max_iterations=7, tolerance=1e-300).fit(log)
+    gram = fqi.statistics_.gram
+    penalty = 0.01 * np.trace(gram, axis1=1, axis2=2).mean() / gram.shape[1]
+    constant = fqi.features_.constant
+    expected = textbook.fitted_q_iteration(
+        *(log, fqi.features_, 3, 7), discount=0.9, penalty=penalty, constant=constant
+    )
+    np.testing.assert_allclose(fqi.weights_, expected, rtol=1e-9, atol=1e-9)
+    assert fqi.n_iter_ == len(fqi.history_) == 7
+    np.testing.assert_array_equal(fqi.history_[-1].weights, fqi.weights_)
+
+
+def test_on_a_table_it_is_value_iteration():
+    settings = {"discount": DISCOUNT, "ridge": 1e-12, "tolerance": 1e-10}
+    fqi = FQI(OneHot(), 2, **settings).fit(in_proportion())
+    assert fqi.converged_
+    np.testing.assert_array_equal(fqi.act(STATES), OPTIMAL)
+    exact = ChainWalk().exact_action_values(OPTIMAL, DISCOUNT)
+    np.testing.assert_allclose(fqi.predict(STATES), exact, rtol=1e-8)
+
+
+@pytest.mark.parametrize("log", [some_log(300), going_on()], ids=["ends", "goes on"])
+@pytest.mark.parametrize("factor", [2.0**-20, 2.0**20, 1e-6, 1e-3, 1e3, 1e6])
+def test_rewards_in_other_units_give_values_in_these_units(log, factor):
+    fqi = FQI(GRID, 3, discount=0.9).fit(log)
+    scaled = FQI(GRID, 3, discount=0.9).fit(log._replace(rewards=factor * log.rewards))
+    assert scaled.n_iter_ == fqi.n_iter_
+    tolerance = 0.0 if np.log2(factor) % 1 == 0 else 1e-9
+    np.testing.assert_allclose(scaled.weights_, factor * fqi.weights_, rtol=tolerance)
+    np.testing.assert_array_equal(scaled.act(log.observations), fqi.act(log.observations))
+
+
+@pytest.mark.parametrize("added", [100.0, 10_000.0])
+def test_a_constant_added_to_rewards_that_go_on_is_added_to_the_values(added):
+    log = going_on()
+    fqi = FQI(GRID, 3, discount=0.9).fit(log)
+    shifted = FQI(GRID, 3, discount=0.9).fit(log._replace(rewards=log.rewards + added))
+    assert shifted.n_iter_ == fqi.n_iter_
+    values = fqi.predict(log.observations)
+    np.testing.assert_allclose(
+        shifted.predict(log.observations), values + added / (1 - 0.9), rtol=1e-9
+    )
+    np.testing.assert_array_equal(shifted.act(log.observations), values.argmax(axis=1))
+
+
+def test_values_are_limited_by_the_rewards():
+    log = going_on()
+    low, high = FQI(GRID, 3, discount=0.9).fit(log).limits_
+    assert (low, high) == pytest.approx((10 * log.rewards.min(), 10 * log.rewards.max()))
+    paid = some_log()._replace(rewards=np.ones(200))
+    # An episode may end at once.
+    assert FQI(GRID, 3, discount=0.9).fit(paid).limits_ == pytest.approx((1.0, 10.0))
+    lost = paid._replace(rewards=-np.ones(200))
+    assert FQI(GRID, 3, discount=0.9).fit(lost).limits_ == pytest.approx((-10.0, -1.0))
+
+
+def test_clipping_keeps_it_from_diverging():
+    """Two states with values w and 2w: the example of Tsitsiklis and Van Roy."""
+    log = Transitions.from_arrays([1, 2], [0, 0], [1.0, 0.0], [2, 2], [False, False])
+    fqi = FQI(lambda s: np.array([float(s)]), 1, discount=0.95, max_iterations=300)
+    fqi.set_params(observation_space=Box(1, 2, ()), tolerance=1e-9).fit(log)
+    assert fqi.converged_
+    assert abs(fqi.weights_[0]) <= fqi.limits_[1]
+
+
+def test_chunks_give_what_the_whole_gives():
+    (log,) = random_episodes(1, 5000, seed=0)
+    whole = FQI(BASIS, 2, discount=DISCOUNT).fit(log)
+    chunks = [log.rows(0, 3), log.rows(3, 2000), log.rows(2000, 5000)]
+    chunked = FQI(BASIS, 2, discount=DISCOUNT).fit(chunks)
+    assert chunked.n_iter_ == whole.n_iter_
+    np.testing.assert_allclose(chunked.predict(STATES), whole.predict(STATES), rtol=1e-6)
+
+
+def test_an_action_that_is_not_in_the_log_is_worth_the_mean():
+    log = some_log()
+    fqi = FQI(GRID, 4, discount=0.9).fit(log)
+    unknown = fqi.predict(log.observations)[:, 3]
+    np.testing.assert_allclose(unknown, unknown[0], rtol=1e-9)
+
+
+def test_the_cap_on_iterations_is_kept_and_said():
+    with pytest.warns(ConvergenceWarning, match="after 2 iterations of FQI"):
+        fqi = FQI(GRID, 3, discount=0.9, max_iterations=2).fit(some_log())
+    assert not fqi.converged_
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"ridge": 0.0}, r"ridge=0\.0 must be a positive number"),
+        ({"tolerance": 0.0}, r"tolerance=0\.0 must be a positive number"),
+        ({"max_iterations": 0}, "max_iterations=0 must be at least 1"),
+        ({"actions": 2}, "actions in row .* is 2, but with actions=2"),
+    ],
+)
+def test_faulty_arguments_are_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        FQI(GRID, 3).set_params(**arguments).fit(some_log())
