@@ -11,12 +11,14 @@ from scipy.spatial.distance import cdist
 
 from rblspi.core.types import Matrix, Vector
 from rblspi.features.base import Basis, Features
-from rblspi.features.bounds import limits
+from rblspi.features.bounds import limits, observation_shape
 from rblspi.features.one_hot import OneHot
 from rblspi.features.rbf import RBFGrid
 
 #: the most features of a finer version: their least squares take about a second
 MOST = 400
+#: the fewest bins of a dimension: wider cells are not finer than a usual basis
+LEAST_BINS = 8
 
 
 @dataclass(frozen=True)
@@ -57,13 +59,49 @@ class WithCentres(Basis):
         return Features(evaluate, np.empty(0), size, inner.shape, batch, constant)
 
 
+@dataclass(frozen=True)
+class Cells(Basis):
+    """An indicator for every cell of a grid whose lines are at given places.
+
+    Least squares in cells are averages over transitions: unlike those in features that overlap,
+    they cannot carry a value to places where there is no transition.
+
+    Parameters
+    ----------
+    edges : sequence of sequences of float
+        For every dimension, where one cell ends and the next one begins.
+    """
+
+    edges: Any
+
+    def build(self, space: gym.Space[Any]) -> Features:
+        """Build the features for the space of the observations."""
+        edges = [np.asarray(line) for line in self.edges]
+        shape = tuple(len(line) + 1 for line in edges)
+        size = int(np.prod(shape))
+
+        def batch(observations: Matrix) -> Matrix:
+            columns = np.asarray(observations).reshape(len(observations), -1).T
+            places = [np.searchsorted(line, x) for line, x in zip(edges, columns, strict=True)]
+            out = np.zeros((len(observations), size))
+            out[np.arange(len(out)), np.ravel_multi_index(places, shape)] = 1.0
+            return out
+
+        def evaluate(_parameters: Vector, observation: Vector, out: Vector) -> None:
+            out[:] = batch(observation[None])[0]
+
+        shape_of_one = observation_shape(space)
+        return Features(evaluate, np.empty(0), size, shape_of_one, batch, np.ones(size))
+
+
 def finer(basis: Basis, space: gym.Space[Any], observations: Matrix) -> list[Basis]:
     """Finer versions of a basis, for the places where the observations are.
 
     A table of discrete states cannot be refined: there are none. Any other basis over discrete
     states has the table as its finer version. Over continuous states there are a grid with half as
-    many Gaussians more along each dimension, where the basis is such a grid and not too large, and
-    the basis with Gaussians around as many observations as it has features.
+    many Gaussians more along each dimension, where the basis is such a grid and not too large; the
+    basis with Gaussians around some observations, as many as it has features or more; and cells
+    with as many observations each, in as few dimensions as lets them be small.
 
     Parameters
     ----------
@@ -76,8 +114,16 @@ def finer(basis: Basis, space: gym.Space[Any], observations: Matrix) -> list[Bas
         table = not isinstance(basis, OneHot) and int(space.n) <= MOST
         return [OneHot()] if table else []
     grids = [_finer_grid(basis, space)] if isinstance(basis, RBFGrid) else []
-    count = min(basis.build(space).size, MOST // 2, len(np.unique(observations, axis=0)))
-    return [*grids, with_centres(basis, observations, count)]
+    bins = int(MOST ** (1.0 / observations.shape[1]))
+    cells = [cells_of(observations, bins)] if bins >= LEAST_BINS else []
+    counts = {min(basis.build(space).size, MOST // 2), MOST // 2}
+    return [*grids, *cells, *(with_centres(basis, observations, n) for n in sorted(counts))]
+
+
+def cells_of(observations: Matrix, bins: int) -> Cells:
+    """Cells that cut every dimension into bins with as many observations each."""
+    shares = np.arange(1, bins) / bins
+    return Cells([np.unique(np.quantile(column, shares)) for column in observations.T])
 
 
 def with_centres(basis: Basis, observations: Matrix, count: int) -> WithCentres:

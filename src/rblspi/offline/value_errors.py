@@ -66,7 +66,7 @@ def evaluate_values(
     wide = _with_wide_prior(blstd, _value_range(log, discount))
     posterior = replace(
         wide,
-        mean=blstd.weights_,
+        mean=blstd.weights_ if squares else wide.mean,  # a table shares nothing between states
         noise_precision=wide.noise_precision / factor,
         prior_precision=wide.prior_precision / factor,
     )
