@@ -84,12 +84,15 @@ def test_a_folder_is_read_in_the_order_of_names(tmp_path):
     assert_same(joined(ParquetData(files)), log)
 
 
-@pytest.mark.parametrize("estimator", [LSPI, BLSPI])
-def test_fits_are_those_of_arrays(tmp_path, estimator):
+@pytest.mark.parametrize(
+    ("estimator", "settings"),
+    [(LSPI, {}), (BLSPI, {"prior_precision": 0.01, "noise_precision": 1})],
+)
+def test_fits_are_those_of_arrays(tmp_path, estimator, settings):
     log = some_log(2000)
     data = ParquetData(write(tmp_path / "log.parquet", log, 4), actions=3)
-    whole = estimator(BASIS, 3, discount=0.5).fit(log)
-    read = estimator(BASIS, 3, discount=0.5).fit(data)
+    whole = estimator(BASIS, 3, discount=0.5, **settings).fit(log)
+    read = estimator(BASIS, 3, discount=0.5, **settings).fit(data)
     assert read.n_iter_ == whole.n_iter_
     np.testing.assert_allclose(read.weights_, whole.weights_, rtol=1e-10)
     np.testing.assert_array_equal(read.act(log.observations), whole.act(log.observations))

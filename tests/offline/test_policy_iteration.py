@@ -1,4 +1,5 @@
 import tracemalloc
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -18,7 +19,9 @@ from tests.support.chain import (
     random_episodes,
 )
 
-BOTH = pytest.mark.parametrize("estimator", [LSPI, BLSPI])
+#: the paper's prior and noise
+PAPERS = partial(BLSPI, prior_precision=0.01, noise_precision=1.0)
+BOTH = pytest.mark.parametrize("estimator", [LSPI, pytest.param(PAPERS, id="BLSPI")])
 
 
 @pytest.mark.filterwarnings("ignore::rblspi.offline.ConvergenceWarning")
@@ -48,7 +51,7 @@ def visits_the_optimum(fitted):
 @BOTH
 def test_on_a_table_policy_iteration_is_exact(estimator):
     settings = {"ridge": 1e-12, "discount": DISCOUNT}
-    if estimator is BLSPI:
+    if estimator is PAPERS:
         settings["prior_precision"] = 1e-9
     fitted = estimator(OneHot(), 2, **settings).fit(in_proportion())
     assert fitted.converged_
@@ -221,7 +224,7 @@ def test_the_optimal_policy_as_the_initial_one_is_kept():
 
 
 def test_blspi_says_how_sure_it_is():
-    blspi = BLSPI(BASIS, 2, discount=DISCOUNT).fit(random_episodes(1, 5000, seed=0)[0])
+    blspi = PAPERS(BASIS, 2, discount=DISCOUNT).fit(random_episodes(1, 5000, seed=0)[0])
     mean, std = blspi.predict(STATES, return_std=True)
     assert mean.shape == std.shape == (20, 2)
     assert (std > 0).all()

@@ -30,8 +30,8 @@ from rblspi.model.statistics import Statistics, TDErrorSums
 #: rounds in which lambda and beta are found in turn; they settle in two or three
 ROUNDS = 4
 #: range and spacing of ln lambda, in units of the trace of Sigma, in which the maximum is sought;
-#: the least makes the condition number about 1e10, which leaves six digits
-LOWEST, HIGHEST, SPACING = math.log(1e-10), math.log(100.0), 1.0
+#: the least makes the condition number about 1e12, which leaves four digits
+LOWEST, HIGHEST, SPACING = math.log(1e-12), math.log(100.0), 1.0
 #: the least noise variance, as a fraction of the mean square of rewards: rounding errors
 LEAST_NOISE = 1e-14
 
@@ -79,7 +79,7 @@ def estimate_precisions(
     sigma += np.triu(sigma, 1).T
     rotated = _without_constant(sigma, g, constant)
     least = LEAST_NOISE * float(td_errors.reward_square[0]) / count
-    penalty = 1e-8 * rotated.trace
+    penalty = 1e-10 * rotated.trace
     for _ in range(ROUNDS):
         if noise is None:
             theta = rotated.solve(penalty)
@@ -155,5 +155,5 @@ def _best_penalty(rotated: _Rotated, beta: float) -> float:
     grid = np.arange(HIGHEST, LOWEST, -SPACING)
     centre = float(grid[np.argmin([cost(point) for point in grid])])
     bounds = (max(centre - SPACING, LOWEST), min(centre + SPACING, HIGHEST))
-    found = minimize_scalar(cost, bounds=bounds, method="bounded")
+    found = minimize_scalar(cost, bounds=bounds, method="bounded", options={"xatol": 1e-9})
     return unit * math.exp(float(found.x))

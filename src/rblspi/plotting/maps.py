@@ -25,7 +25,13 @@ from rblspi.core.types import Array, Integers
 from rblspi.features.bounds import bounds, input_size
 from rblspi.plotting.style import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILLION
 from rblspi.policies.linear import LinearPolicy
-from rblspi.rollout.evaluate import Actor, environment_for, greedy_act, policy_of
+from rblspi.rollout.evaluate import (
+    Actor,
+    environment_for,
+    evaluated_policy_of,
+    greedy_act,
+    policy_of,
+)
 from rblspi.rollout.steps import episodes as play
 
 #: names of the dimensions and of the actions of known environments, by a part of their id
@@ -65,20 +71,16 @@ class Slice(NamedTuple):
     axes: tuple[Array, ...]  # the grid points along each of them
     mean: Array  # action values, shape (points of the last, ..., points of the first, actions)
     std: Array | None  # their standard deviations, in the same shape
-
-    @property
-    def policy(self) -> Integers:
-        """The action with the highest mean."""
-        return np.asarray(self.mean.argmax(axis=-1))
+    policy: Integers  # the actions that the policy takes
 
     @property
     def value(self) -> Array:
-        """The value of the best action."""
-        return np.asarray(self.mean.max(axis=-1))
+        """The value of the action that the policy takes."""
+        return np.take_along_axis(self.mean, self.policy[..., None], axis=-1)[..., 0]
 
     @property
     def uncertainty(self) -> Array | None:
-        """Standard deviation of the value of the best action."""
+        """Standard deviation of the value of the action that the policy takes."""
         if self.std is None:
             return None
         return np.take_along_axis(self.std, self.policy[..., None], axis=-1)[..., 0]
@@ -127,7 +129,7 @@ def compute(
         Seed of the episodes.
     """
     check.count("resolution", resolution, least=2)
-    policy: LinearPolicy = policy_of(actor)
+    policy = evaluated_policy_of(actor)
     size = input_size(policy.observation_space)
     episodes = _visited(actor, env, seed)
     seen = np.concatenate(episodes) if episodes else np.zeros((1, size))
@@ -169,10 +171,11 @@ def _slice(policy: LinearPolicy, dims: tuple[int, ...], axes: list[Array], point
     for d, values in zip(dims, grid, strict=True):
         rows[:, d] = values.ravel()
     shape = policy.observation_space.shape or ()
-    answers = policy.action_values(rows.reshape(-1, *shape))
+    observations = rows.reshape(-1, *shape)
+    answers, chosen = policy.action_values(observations), policy(observations)
     form = (*grid[0].shape, policy.actions)
     std = None if answers.std is None else answers.std.reshape(form)
-    return Slice(dims, own, answers.mean.reshape(form), std)
+    return Slice(dims, own, answers.mean.reshape(form), std, chosen.reshape(grid[0].shape))
 
 
 def _visited(actor: Actor, env: gym.Env[Any, Any] | str | None, seed: int) -> list[Array]:

@@ -21,7 +21,7 @@ from rblspi.core.intervals import share_interval
 from rblspi.core.types import Array, Matrix
 from rblspi.environments.chain_walk import ChainWalk
 from rblspi.policies.linear import LinearPolicy
-from rblspi.rollout.evaluate import Actor, environment_for, policy_of
+from rblspi.rollout.evaluate import Actor, environment_for, evaluated_policy_of, policy_of
 from rblspi.rollout.steps import rollout
 
 LEVELS = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99])
@@ -112,8 +112,7 @@ def calibrate(
     seed, longest : int
         As for `evaluate`; a rollout ends sooner where the discount makes the rest small.
     """
-    evaluated = getattr(actor, "evaluated_policy", None)
-    policy: LinearPolicy = policy_of(actor) if evaluated is None else evaluated()
+    policy = evaluated_policy_of(actor)
     if policy.posterior is None:
         raise ValueError(
             f"{policy.provenance.get('algorithm', 'the policy')} states no intervals to be "

@@ -101,6 +101,13 @@ def policy_of(actor: Actor, explore: bool = False) -> Any:
     return actor.policy(explore) if hasattr(actor, "leave_episode") else actor
 
 
+def evaluated_policy_of(actor: Actor) -> LinearPolicy:
+    """An agent's policy with its values estimated afresh, or the policy itself."""
+    policy = getattr(actor, "evaluated_policy", lambda: actor)()
+    assert isinstance(policy, LinearPolicy)
+    return policy
+
+
 def greedy_act(policy: LinearPolicy) -> Act:
     """The policy as a function of one observation, for `rollout`."""
     return lambda observation: policy.predict(observation, deterministic=True)[0]
