@@ -1,8 +1,8 @@
 """The command line, one file for each command.
 
 Heavy modules are imported inside functions, so that ``--help`` is quick. All commands share their
-exit codes: 0 done, 2 the user's mistake, 130 interrupted with everything kept, 1 a fault of the
-environment or of ours.
+exit codes: 0 done, 2 the user's mistake, 3 a policy that ``fit --strict`` does not trust, 130
+interrupted with everything kept, 1 a fault of the environment or of ours.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -21,8 +22,11 @@ if TYPE_CHECKING:
     from rblspi.features import Basis
     from rblspi.offline import Iteration
     from rblspi.offline.model_selection import Selection
+    from rblspi.offline.trust import TrustReport
     from rblspi.registry import Algorithm
 
+#: the exit code of --strict
+NOT_TRUSTED = 3
 #: states in which coverage is measured, and observations that a default basis is scaled to
 _STATES = 10_000
 #: weights above which the number of actions is not simply taken from the data: 3 GB for a matrix
@@ -60,11 +64,15 @@ def fit(
         Path | None,
         typer.Option(metavar="DIR", help="Write policy.npz there, for evaluate, watch and show."),
     ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="End with code 3 if the policy is not to be trusted.")
+    ] = False,
     quiet: Quiet = False,
 ) -> None:
     """Fit a policy (fqi, lspi, blspi) or the values of one (lstd, blstd) to logged transitions.
 
-    A basis that is not given is chosen by held-out episodes.
+    A basis that is not given is chosen by held-out episodes. A policy comes with a report on
+    whether the data support it.
     """
     algorithm = _algorithm(algo, policy, save)
     with ExitStack() as stack:
@@ -89,9 +97,15 @@ def fit(
             _report_value(estimator, job, target)
         if hasattr(estimator, "posterior_") and hasattr(estimator, "act"):
             _report_coverage(estimator, job)
+        report = None if algorithm.learns == "values" else _trust(estimator, job)
         if save is not None:
-            estimator.policy(job.env).save(save / parsing.POLICY)
+            found = estimator.policy(job.env)
+            if report is not None:
+                found = replace(found, provenance={**found.provenance, "trust": report.plain()})
+            found.save(save / parsing.POLICY)
             print(f"saved in {save}: next, rblspi evaluate {save}")
+        if strict and report is not None and report.word == "bad":
+            raise typer.Exit(NOT_TRUSTED)
 
 
 def _algorithm(name: str, policy: Path | None, save: Path | None) -> Algorithm:
@@ -360,6 +374,21 @@ def _report_coverage(estimator: Any, job: Job) -> None:
 
     where = "next in the data" if job.env is None else "visited by the policy"
     print(f"coverage, {where}: {coverage(estimator, _states(estimator, job))}")
+
+
+def _trust(estimator: Any, job: Job) -> TrustReport:
+    from rblspi.offline import trust
+
+    report = trust(
+        estimator.policy(),
+        job.data,
+        estimator.basis_,
+        discount=estimator.discount,
+        converged=estimator.converged_,
+        observation_space=job.observation_space,
+    )
+    print(report)
+    return report
 
 
 def _states(estimator: Any, job: Job) -> Any:

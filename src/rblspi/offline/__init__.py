@@ -11,6 +11,7 @@ from rblspi.offline.iterations import ConvergenceWarning, Iteration
 from rblspi.offline.lspi import LSPI
 from rblspi.offline.lstd import LSTD
 from rblspi.offline.off_policy import PolicyValue, policy_value
+from rblspi.offline.trust import Finding, TrustReport, support, trust
 
 __all__ = [
     "BLSPI",
@@ -22,11 +23,15 @@ __all__ = [
     "ConvergenceWarning",
     "Coverage",
     "Estimates",
+    "Finding",
     "Iteration",
     "NotFittedError",
     "PolicyValue",
+    "TrustReport",
     "compare",
     "coverage",
     "estimates",
     "policy_value",
+    "support",
+    "trust",
 ]

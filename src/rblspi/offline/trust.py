@@ -1,0 +1,333 @@
+"""Can a policy be trusted, as far as the log can tell? A word for every reason to doubt it.
+
+A log can only speak for what it contains. Whether it contains what the policy would do is found by
+following the policy in the log itself: from a first state, take a logged transition that starts
+near it with the action of the policy, go to where that one led, and repeat. Each decision counts
+with its discount. Where the log ends before the policy does, the paths go round in a few rows at
+the edge of the data, or jump from one to another that is far away.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any, NamedTuple
+
+import gymnasium as gym
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial import KDTree
+
+from rblspi.core import check
+from rblspi.core.types import Integers, Mask, Matrix, Vector
+from rblspi.data.transitions import Transitions
+from rblspi.features import BasisLike
+from rblspi.model.posterior import ConditionWarning
+from rblspi.offline.accumulation import Data, chunks_of
+from rblspi.offline.blstd import BLSTD
+from rblspi.offline.comparison import Comparison, compare
+from rblspi.offline.model_selection import candidates, first_rows, halves
+from rblspi.offline.observed_space import _are_states as are_states
+from rblspi.offline.off_policy import _td_errors
+from rblspi.policies.given import PolicyFunction
+
+GOOD, DOUBTFUL, BAD = WORDS = ("good", "doubtful", "bad")
+VERDICTS = dict(zip(WORDS, ("trust it", "with care", "do not trust"), strict=True))
+
+#: paths that are followed: the error of a share is at most 3%
+PATHS = 300
+#: neighbours from which the next transition is drawn; with more, paths blur
+NEIGHBOURS = 3
+#: paths end where what follows is worth this share of the whole
+REST = 0.01
+#: decisions of a path at the most, which is enough for a discount of 0.995
+LONGEST = 1000
+#: a decision is extrapolated if it is further from the log than this share of the log's own rows
+USUAL = 0.99
+#: effective rows: a mean of fewer than 40 is off by a sixth of a standard deviation, of 100 by 10%
+FEW, SOME = 40.0, 100.0
+#: shares of extrapolated decisions: a usual row is extrapolated with 1%
+SELDOM, OFTEN = 0.05, 0.2
+#: mean distances of decisions from the log, in those of its own rows from one another
+NEAR, FAR = 1.5, 2.0
+#: a basis may be wrong by as much as noise, or by this share of the spread of values
+SMALL = 0.1
+#: the share of logged actions above which a policy counts as the log's own
+SAME = 0.9
+#: R^2 that a true Markov state exceeds by chance or by the error of the basis only
+MEMORY = 0.02
+#: the ridge of regressions on the past, relative to the mean diagonal element
+RIDGE = 1e-3
+
+
+class Finding(NamedTuple):
+    """One reason to trust a policy or to doubt it."""
+
+    name: str
+    value: float
+    word: str  # "good", "doubtful" or "bad"
+    advice: str  # what to do; empty if it is good
+
+
+class TrustReport(NamedTuple):
+    """What a log says for a policy and against it."""
+
+    findings: tuple[Finding, ...]
+
+    @property
+    def word(self) -> str:
+        """The worst word of all findings."""
+        return max((finding.word for finding in self.findings), key=WORDS.index)
+
+    @property
+    def verdict(self) -> str:
+        """The worst word as advice: "trust it", "with care" or "do not trust"."""
+        return VERDICTS[self.word]
+
+    def plain(self) -> dict[str, Any]:
+        """The report as plain data; a number that is not finite is None."""
+        rows = [
+            f._asdict() | {"value": f.value if math.isfinite(f.value) else None}
+            for f in self.findings
+        ]
+        return {"verdict": self.verdict, "findings": rows}
+
+    def __str__(self) -> str:
+        """A table, and the verdict."""
+        lines = [
+            f"  {f.name:<{max(len(g.name) for g in self.findings)}}  {f.value:>9.3g}  "
+            f"{f.word:<8}  {f.advice}".rstrip()
+            for f in self.findings
+        ]
+        return "\n".join([f"trust report: {self.verdict}", *lines])
+
+
+def trust(
+    policy: PolicyFunction,
+    log: Data,
+    basis: BasisLike | None = None,
+    *,
+    discount: float,
+    converged: bool | None = None,
+    observation_space: gym.Space[Any] | None = None,
+    seed: int = 0,
+) -> TrustReport:
+    """Say how far a log supports a policy.
+
+    Parameters
+    ----------
+    policy : callable
+        Maps a batch of observations to actions.
+    log : Transitions, tuple of their columns, or iterable of Transitions
+        The first 50,000 are used.
+    basis : Basis, optional
+        In which values are estimated; by default that of `FQI`.
+    discount : float
+    converged : bool, optional
+        Whether policy iteration converged.
+    observation_space : gymnasium.Space, optional
+        As for `policy_value`.
+    seed : int
+        Of the paths.
+    """
+    discount = check.fraction("discount", discount)
+    rows = first_rows(chunks_of(log))
+    chosen = candidates([rows], observation_space)[0].basis if basis is None else basis
+    taken = (rows.actions, policy(rows.observations), policy(rows.next_observations))
+    actions = 1 + max(int(np.max(column)) for column in taken)
+    paths = _follow(policy, rows, discount, seed)
+    found = _support(paths)
+    settings: dict[str, Any] = {"discount": discount, "observation_space": observation_space}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConditionWarning)  # which the findings say in other words
+        blstd = BLSTD(chosen, actions, **settings).fit(rows, policy)
+        gain = compare(policy, None, rows, chosen, actions, **settings)
+    values = blstd.predict(rows.observations, np.asarray(taken[1]))
+    found += [_basis(gain, float(np.std(values))), _markov(blstd, policy, rows)]
+    same = float(np.mean(rows.actions == taken[1])) >= SAME
+    found.append(_better(gain, paths.returns - _of_log(rows, discount, seed).returns, same))
+    if converged is not None:
+        advice = "" if converged else "more iterations, or FQI"
+        found.append(Finding("converged", float(converged), WORDS[not converged], advice))
+    return TrustReport(tuple(found))
+
+
+def support(
+    policy: PolicyFunction, log: Transitions, *, discount: float, seed: int = 0
+) -> list[Finding]:
+    """Does the log contain what the policy would do? Three findings, without any basis.
+
+    With the discounted number of times w that each row is used by the paths, the effective sample
+    is (sum w)^2 / sum w^2 rows.
+    """
+    return _support(_follow(policy, log, discount, seed))
+
+
+def _support(paths: _Paths) -> list[Finding]:
+    total, squares = paths.weights.sum(), np.square(paths.weights).sum()
+    sample = float(total**2 / squares) if total else 0.0
+    advice = "log what this policy does, or stay closer to the log's own"
+    rows = [
+        ("effective sample", sample, _word(-sample, -SOME, -FEW)),
+        ("extrapolated share", paths.extrapolated, _word(paths.extrapolated, SELDOM, OFTEN)),
+        ("distance from the log", paths.distance, _word(paths.distance, NEAR, FAR)),
+    ]
+    return [Finding(*row, "" if row[2] == GOOD else advice) for row in rows]
+
+
+class _Paths(NamedTuple):
+    """Where the policy leads in the log."""
+
+    weights: Vector  # how often every row is used, discounted, (N,)
+    returns: Vector  # the discounted sum of rewards of every path
+    extrapolated: float  # the discounted share of decisions that are far from the log
+    distance: float  # their mean distance, in the usual one between rows of the log
+
+
+def _follow(policy: PolicyFunction, log: Transitions, discount: float, seed: int) -> _Paths:
+    """Follow the policy from transition to transition of the log."""
+    near, rng = _Neighbours.of(log), np.random.default_rng(seed)
+    at = log.observations[rng.choice(np.flatnonzero(log.starts()), PATHS)]
+    shares = discount ** np.arange(_horizon(discount))
+    weights, far, lost, distances = np.zeros(log.size), 0.0, 0.0, 0.0
+    path, returns = np.arange(PATHS), np.zeros(PATHS)
+    for t, share in enumerate(shares):
+        rows, distance = near.draw(at, np.asarray(policy(at)), rng)
+        known = np.isfinite(distance)
+        lost += float((~known).sum() * shares[t:].sum())  # nor is anything known of what follows
+        rows, distance, path = rows[known], distance[known], path[known]
+        returns[path] += share * log.rewards[rows]
+        far += share * float((distance > near.limit).sum())
+        distances += share * float(distance.sum())
+        np.add.at(weights, rows, share)
+        going = ~log.terminated[rows]
+        at, path = log.next_observations[rows[going]], path[going]
+        if not len(at):
+            break
+    typical = near.typical * weights.sum()
+    extrapolated = (far + lost) / (weights.sum() + lost)
+    return _Paths(weights, returns, extrapolated, distances / typical if typical else 0.0)
+
+
+def _of_log(log: Transitions, discount: float, seed: int) -> _Paths:
+    """The paths of the log's own policy, whose action is that of any transition nearby."""
+    one = log._replace(actions=np.zeros_like(log.actions))
+    return _follow(lambda at: np.zeros(len(at), np.int64), one, discount, seed)
+
+
+def _horizon(discount: float) -> int:
+    """The number of decisions after which the rest counts little."""
+    if discount == 0.0:
+        return 1
+    return LONGEST if discount == 1.0 else min(LONGEST, math.ceil(math.log(REST, discount)))
+
+
+class _Neighbours(NamedTuple):
+    """The logged transitions near an observation, for each action.
+
+    Continuous observations are compared in units of their standard deviations, discrete ones have
+    to be the same.
+    """
+
+    scale: Vector
+    trees: dict[int, tuple[KDTree, Integers, Integers]]  # of places; rows by place; how many each
+    limit: float  # a distance that few rows of the log have from their nearest neighbour
+    typical: float  # the mean of those distances
+
+    @classmethod
+    def of(cls, log: Transitions) -> _Neighbours:
+        flat = log.observations.reshape(log.size, -1).astype(np.float64)
+        scale = flat.std(axis=0)
+        scale[scale == 0.0] = 1.0
+        trees, distances = {}, [np.zeros(1)]  # one place has no distance
+        for action in np.unique(log.actions):
+            rows = np.flatnonzero(log.actions == action)
+            places, group, counts = np.unique(
+                flat[rows] / scale, axis=0, return_inverse=True, return_counts=True
+            )
+            tree = KDTree(places)
+            trees[int(action)] = (tree, rows[np.argsort(group.ravel(), kind="stable")], counts)
+            if len(places) > 1:
+                distances.append(tree.query(places, 2)[0][:, 1])
+        if are_states(log.observations):
+            return cls(scale, trees, 0.0, 0.0)
+        apart = np.concatenate(distances)
+        return cls(scale, trees, float(np.quantile(apart, USUAL)), float(apart.mean()))
+
+    def draw(
+        self, observations: NDArray[Any], actions: Integers, rng: np.random.Generator
+    ) -> tuple[Integers, Vector]:
+        """A row near every observation, and the distance of the nearest one, perhaps infinite."""
+        places = observations.reshape(len(observations), -1) / self.scale
+        rows, nearest = np.zeros(len(places), np.int64), np.full(len(places), np.inf)
+        for action in set(actions.tolist()) & self.trees.keys():
+            tree, by_place, counts = self.trees[action]
+            here, count = actions == action, min(NEIGHBOURS if self.limit else 1, tree.n)
+            distance, index = tree.query(places[here], range(1, count + 1))
+            drawn = index[np.arange(len(index)), rng.integers(count, size=len(index))]
+            ends = np.cumsum(counts)[drawn]
+            rows[here] = by_place[ends - rng.integers(1, counts[drawn] + 1)]
+            exact = self.limit > 0.0 or np.isclose(distance[:, 0], 0.0)
+            nearest[here] = np.where(exact, distance[:, 0], np.inf)
+        return rows, nearest
+
+
+def _word(value: float, doubtful: float, bad: float) -> str:
+    return GOOD if value <= doubtful else DOUBTFUL if value <= bad else BAD  # nan is bad
+
+
+def _basis(gain: Comparison, spread: float) -> Finding:
+    """How much finer bases change the gain, as a share of the spread of values.
+
+    It widens the interval of the gain, and is no reason of its own to call a policy bad.
+    """
+    share = gain.basis_std / spread if spread else 0.0
+    word = GOOD if gain.basis_std <= gain.sampling_std else _word(share, SMALL, math.inf)
+    return Finding("disagreement of bases", share, word, "" if word == GOOD else "a finer basis")
+
+
+def _better(gain: Comparison, differences: Vector, same: bool) -> Finding:
+    """Is the policy better than the log's own? By the interval of `compare`, and along paths.
+
+    A policy that does other things than the log's own, without a gain along paths, is bad.
+    """
+    word, advice = DOUBTFUL, "it may be no better than the log's own policy: log more"
+    error = float(differences.std()) / math.sqrt(PATHS)
+    if gain.high < 0.0 or not (same or differences.mean() > 2.0 * error):
+        word, advice = BAD, "nothing shows that it is better: keep the log's own policy"
+    elif gain.low > 0.0:
+        word, advice = GOOD, ""
+    return Finding("gain over the log", float(differences.mean()), word, advice)
+
+
+def _markov(blstd: BLSTD, policy: PolicyFunction, log: Transitions) -> Finding:
+    """The held-out share of TD errors that the step before explains, and the present does not."""
+    rows = np.flatnonzero(~log.starts())
+    half, errors = halves(log)[rows], _td_errors(blstd, policy, log)[rows]
+    name, advice = "memory (R^2)", "put earlier observations into the state"
+    if min(half.sum(), (~half).sum()) < SOME or not errors.any():
+        return Finding(name, 0.0, GOOD, "")
+    present = _by_action(blstd, log, rows)
+    rest = errors - _held_out(present, errors, half)
+    known = _held_out(_by_action(blstd, log, rows - 1), rest, half)
+    share = max(0.0, 1.0 - float(np.square(rest - known).sum() / np.square(rest).sum()))
+    word = _word(share, MEMORY, math.inf)
+    return Finding(name, share, word, "" if word == GOOD else advice)
+
+
+def _by_action(blstd: BLSTD, log: Transitions, rows: Integers) -> Matrix:
+    """A block of features for every action, shape (N, k)."""
+    x = blstd.features_(log.observations[rows])
+    chosen = np.eye(blstd.statistics_.actions)[log.actions[rows]]
+    blocks: Matrix = np.einsum("na,nf->naf", chosen, x).reshape(len(x), -1)
+    return blocks
+
+
+def _held_out(x: Matrix, y: Vector, half: Mask) -> Vector:
+    """Predictions of each half by the ridge regression of the other."""
+    predicted = np.empty(len(y))
+    for part in (half, ~half):
+        gram = x[~part].T @ x[~part]
+        gram[np.diag_indices_from(gram)] += RIDGE * gram.trace() / len(gram)
+        predicted[part] = x[part] @ np.linalg.solve(gram, x[~part].T @ y[~part])
+    return predicted
