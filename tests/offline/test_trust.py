@@ -64,7 +64,7 @@ def test_the_verdict_is_the_worst_word():
 def test_discrete_states_have_to_be_the_same():
     report = trust(optimal, CHAIN, discount=DISCOUNT, converged=True)
     assert report.verdict == "trust it"
-    assert trust(optimal, CHAIN, discount=DISCOUNT, converged=False).verdict == "with care"
+    assert trust(optimal, CHAIN, discount=DISCOUNT, converged=False).verdict == "do not trust"
     worst = trust(lambda states: 1 - OPTIMAL[states], CHAIN, discount=DISCOUNT)
     assert words(worst.findings)["gain over the log"] == "bad"
 

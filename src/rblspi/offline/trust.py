@@ -1,10 +1,7 @@
 """Can a policy be trusted, as far as the log can tell? A word for every reason to doubt it.
 
 A log can only speak for what it contains. Whether it contains what the policy would do is found by
-following the policy in the log itself: from a first state, take a logged transition that starts
-near it with the action of the policy, go to where that one led, and repeat. Each decision counts
-with its discount. Where the log ends before the policy does, the paths go round in a few rows at
-the edge of the data, or jump from one to another that is far away.
+following the policy in the log itself, see `paths`.
 """
 
 from __future__ import annotations
@@ -15,8 +12,6 @@ from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
-from numpy.typing import NDArray
-from scipy.spatial import KDTree
 
 from rblspi.core import check
 from rblspi.core.types import Integers, Mask, Matrix, Vector
@@ -27,23 +22,13 @@ from rblspi.offline.accumulation import Data, chunks_of
 from rblspi.offline.blstd import BLSTD
 from rblspi.offline.comparison import Comparison, compare
 from rblspi.offline.model_selection import candidates, first_rows, halves
-from rblspi.offline.observed_space import _are_states as are_states
 from rblspi.offline.off_policy import _td_errors
+from rblspi.offline.paths import PATHS, Paths, follow, follow_log
 from rblspi.policies.given import PolicyFunction
 
 GOOD, DOUBTFUL, BAD = WORDS = ("good", "doubtful", "bad")
 VERDICTS = dict(zip(WORDS, ("trust it", "with care", "do not trust"), strict=True))
 
-#: paths that are followed: the error of a share is at most 3%
-PATHS = 300
-#: neighbours from which the next transition is drawn; with more, paths blur
-NEIGHBOURS = 3
-#: paths end where what follows is worth this share of the whole
-REST = 0.01
-#: decisions of a path at the most, which is enough for a discount of 0.995
-LONGEST = 1000
-#: a decision is extrapolated if it is further from the log than this share of the log's own rows
-USUAL = 0.99
 #: effective rows: a mean of fewer than 40 is off by a sixth of a standard deviation, of 100 by 10%
 FEW, SOME = 40.0, 100.0
 #: shares of extrapolated decisions: a usual row is extrapolated with 1%
@@ -135,7 +120,7 @@ def trust(
     chosen = candidates([rows], observation_space)[0].basis if basis is None else basis
     taken = (rows.actions, policy(rows.observations), policy(rows.next_observations))
     actions = 1 + max(int(np.max(column)) for column in taken)
-    paths = _follow(policy, rows, discount, seed)
+    paths = follow(policy, rows, discount, seed)
     found = _support(paths)
     settings: dict[str, Any] = {"discount": discount, "observation_space": observation_space}
     with warnings.catch_warnings():
@@ -145,10 +130,10 @@ def trust(
     values = blstd.predict(rows.observations, np.asarray(taken[1]))
     found += [_basis(gain, float(np.std(values))), _markov(blstd, policy, rows)]
     same = float(np.mean(rows.actions == taken[1])) >= SAME
-    found.append(_better(gain, paths.returns - _of_log(rows, discount, seed).returns, same))
+    found.append(_better(gain, paths.returns - follow_log(rows, discount, seed).returns, same))
     if converged is not None:
-        advice = "" if converged else "more iterations, or FQI"
-        found.append(Finding("converged", float(converged), WORDS[not converged], advice))
+        word, advice = (GOOD, "") if converged else (BAD, "more transitions, or another basis")
+        found.append(Finding("converged", float(converged), word, advice))
     return TrustReport(tuple(found))
 
 
@@ -160,10 +145,10 @@ def support(
     With the discounted number of times w that each row is used by the paths, the effective sample
     is (sum w)^2 / sum w^2 rows.
     """
-    return _support(_follow(policy, log, discount, seed))
+    return _support(follow(policy, log, discount, seed))
 
 
-def _support(paths: _Paths) -> list[Finding]:
+def _support(paths: Paths) -> list[Finding]:
     total, squares = paths.weights.sum(), np.square(paths.weights).sum()
     sample = float(total**2 / squares) if total else 0.0
     advice = "log what this policy does, or stay closer to the log's own"
@@ -173,103 +158,6 @@ def _support(paths: _Paths) -> list[Finding]:
         ("distance from the log", paths.distance, _word(paths.distance, NEAR, FAR)),
     ]
     return [Finding(*row, "" if row[2] == GOOD else advice) for row in rows]
-
-
-class _Paths(NamedTuple):
-    """Where the policy leads in the log."""
-
-    weights: Vector  # how often every row is used, discounted, (N,)
-    returns: Vector  # the discounted sum of rewards of every path
-    extrapolated: float  # the discounted share of decisions that are far from the log
-    distance: float  # their mean distance, in the usual one between rows of the log
-
-
-def _follow(policy: PolicyFunction, log: Transitions, discount: float, seed: int) -> _Paths:
-    """Follow the policy from transition to transition of the log."""
-    near, rng = _Neighbours.of(log), np.random.default_rng(seed)
-    at = log.observations[rng.choice(np.flatnonzero(log.starts()), PATHS)]
-    shares = discount ** np.arange(_horizon(discount))
-    weights, far, lost, distances = np.zeros(log.size), 0.0, 0.0, 0.0
-    path, returns = np.arange(PATHS), np.zeros(PATHS)
-    for t, share in enumerate(shares):
-        rows, distance = near.draw(at, np.asarray(policy(at)), rng)
-        known = np.isfinite(distance)
-        lost += float((~known).sum() * shares[t:].sum())  # nor is anything known of what follows
-        rows, distance, path = rows[known], distance[known], path[known]
-        returns[path] += share * log.rewards[rows]
-        far += share * float((distance > near.limit).sum())
-        distances += share * float(distance.sum())
-        np.add.at(weights, rows, share)
-        going = ~log.terminated[rows]
-        at, path = log.next_observations[rows[going]], path[going]
-        if not len(at):
-            break
-    typical = near.typical * weights.sum()
-    extrapolated = (far + lost) / (weights.sum() + lost)
-    return _Paths(weights, returns, extrapolated, distances / typical if typical else 0.0)
-
-
-def _of_log(log: Transitions, discount: float, seed: int) -> _Paths:
-    """The paths of the log's own policy, whose action is that of any transition nearby."""
-    one = log._replace(actions=np.zeros_like(log.actions))
-    return _follow(lambda at: np.zeros(len(at), np.int64), one, discount, seed)
-
-
-def _horizon(discount: float) -> int:
-    """The number of decisions after which the rest counts little."""
-    if discount == 0.0:
-        return 1
-    return LONGEST if discount == 1.0 else min(LONGEST, math.ceil(math.log(REST, discount)))
-
-
-class _Neighbours(NamedTuple):
-    """The logged transitions near an observation, for each action.
-
-    Continuous observations are compared in units of their standard deviations, discrete ones have
-    to be the same.
-    """
-
-    scale: Vector
-    trees: dict[int, tuple[KDTree, Integers, Integers]]  # of places; rows by place; how many each
-    limit: float  # a distance that few rows of the log have from their nearest neighbour
-    typical: float  # the mean of those distances
-
-    @classmethod
-    def of(cls, log: Transitions) -> _Neighbours:
-        flat = log.observations.reshape(log.size, -1).astype(np.float64)
-        scale = flat.std(axis=0)
-        scale[scale == 0.0] = 1.0
-        trees, distances = {}, [np.zeros(1)]  # one place has no distance
-        for action in np.unique(log.actions):
-            rows = np.flatnonzero(log.actions == action)
-            places, group, counts = np.unique(
-                flat[rows] / scale, axis=0, return_inverse=True, return_counts=True
-            )
-            tree = KDTree(places)
-            trees[int(action)] = (tree, rows[np.argsort(group.ravel(), kind="stable")], counts)
-            if len(places) > 1:
-                distances.append(tree.query(places, 2)[0][:, 1])
-        if are_states(log.observations):
-            return cls(scale, trees, 0.0, 0.0)
-        apart = np.concatenate(distances)
-        return cls(scale, trees, float(np.quantile(apart, USUAL)), float(apart.mean()))
-
-    def draw(
-        self, observations: NDArray[Any], actions: Integers, rng: np.random.Generator
-    ) -> tuple[Integers, Vector]:
-        """A row near every observation, and the distance of the nearest one, perhaps infinite."""
-        places = observations.reshape(len(observations), -1) / self.scale
-        rows, nearest = np.zeros(len(places), np.int64), np.full(len(places), np.inf)
-        for action in set(actions.tolist()) & self.trees.keys():
-            tree, by_place, counts = self.trees[action]
-            here, count = actions == action, min(NEIGHBOURS if self.limit else 1, tree.n)
-            distance, index = tree.query(places[here], range(1, count + 1))
-            drawn = index[np.arange(len(index)), rng.integers(count, size=len(index))]
-            ends = np.cumsum(counts)[drawn]
-            rows[here] = by_place[ends - rng.integers(1, counts[drawn] + 1)]
-            exact = self.limit > 0.0 or np.isclose(distance[:, 0], 0.0)
-            nearest[here] = np.where(exact, distance[:, 0], np.inf)
-        return rows, nearest
 
 
 def _word(value: float, doubtful: float, bad: float) -> str:
