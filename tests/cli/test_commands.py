@@ -19,6 +19,8 @@ from rblspi import Agent
 from rblspi.cli import config, parsing
 from tests.support.command import run, said
 
+pytestmark = pytest.mark.slow
+
 CAR = "rblspi/MountainCar-v0"
 
 

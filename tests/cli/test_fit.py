@@ -9,6 +9,8 @@ from rblspi.data import ParquetData, ParquetWriter
 from rblspi.rollout import collect
 from tests.support.command import run
 
+pytestmark = pytest.mark.slow
+
 WORDS = "RBFGrid(3, width=1.5, low=(-0.8, -1), high=(0.8, 1))"
 BASIS = RBFGrid(3, width=1.5, low=(-0.8, -1), high=(0.8, 1))
 SETTINGS = ("--basis", WORDS, "--set", "discount=0.95", "--set", "prior_precision=1e-6")

@@ -8,6 +8,8 @@ from tests.support.chain import random_episodes
 from tests.support.command import run
 from tests.support.logs import joined
 
+pytestmark = pytest.mark.slow
+
 SETTINGS = ("--quiet", "--set", "discount=0.9")
 
 

@@ -16,6 +16,8 @@ from rblspi.core.files import locked
 from rblspi.data.transitions import Transitions
 from tests.support.command import run, said
 
+pytestmark = pytest.mark.slow
+
 CAR = "rblspi/MountainCar-v0"
 
 #: an environment that raises, or returns a reward that is no number, in its 31st step

@@ -16,6 +16,8 @@ from rblspi.reproduction.figures import FIGURES
 from tests.support.command import run
 from tests.support.experiments import TOML
 
+pytestmark = pytest.mark.slow
+
 GOOD = TOML.replace("online-lspi", "rblspi")
 
 

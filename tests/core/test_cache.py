@@ -7,7 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import rblspi
+
+pytestmark = pytest.mark.slow
 
 PROGRAM = """
 import numpy as np

@@ -8,6 +8,8 @@ import pytest
 import rblspi  # noqa: F401  (registers the domains)
 from rblspi.environments.rendering import Canvas, Window, box, placed
 
+pytestmark = pytest.mark.slow
+
 #: two states that a picture must tell apart, and the farthest a state may go
 STATES = {
     "ChainWalk": ([3.0], [4.0], [19.0]),

@@ -10,6 +10,8 @@ from rblspi.reproduction.figures import BLSPI, FIGURES, LSPI
 from tests.support.experiments import CURVES
 from tests.support.third_party import installed
 
+pytestmark = pytest.mark.slow
+
 SOURCE = '''"""Module."""
 
 

@@ -15,6 +15,8 @@ from rblspi.experiments.results_store import Store
 from rblspi.experiments.runner import dask_executors, missing, run_all
 from tests.support.experiments import CURVES, arrays_of, assert_same, one_thread
 
+pytestmark = pytest.mark.slow
+
 RUNS = 60
 KILLS = 10
 

@@ -25,6 +25,8 @@ from rblspi.experiments.tasks import execute
 from rblspi.reproduction.figures import LSPI
 from tests.support.experiments import CURVES, FIGURE, arrays_of, assert_same, curve, one_thread
 
+pytestmark = pytest.mark.slow
+
 RUNS = 4
 
 

@@ -19,6 +19,8 @@ from tests.support.chain import (
     random_episodes,
 )
 
+pytestmark = pytest.mark.slow
+
 #: the paper's prior and noise
 PAPERS = partial(BLSPI, prior_precision=0.01, noise_precision=1.0)
 BOTH = pytest.mark.parametrize("estimator", [LSPI, pytest.param(PAPERS, id="BLSPI")])

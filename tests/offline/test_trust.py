@@ -8,6 +8,8 @@ from rblspi.rollout import collect
 from tests.support.chain import DISCOUNT, OPTIMAL, random_episodes
 from tests.support.logs import joined
 
+pytestmark = pytest.mark.slow
+
 CARS = ("rblspi/MountainCar-v0", "rblspi/SparseMountainCar-v0")
 SMALL = Polynomial(2, low=(-1.2, -0.07), high=(0.5, 0.07))
 CHAIN = joined(random_episodes(10, 200, seed=0))

@@ -13,6 +13,8 @@ from rblspi.features import default_basis
 from rblspi.online.noise_scale import noise_std, sampling_std
 from tests.support.domains import DOMAINS, Domain, quick_on
 
+pytestmark = pytest.mark.slow
+
 
 class Scaled(gym.RewardWrapper):
     def __init__(self, env: gym.Env[Any, Any], factor: float) -> None:

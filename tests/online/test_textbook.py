@@ -12,6 +12,8 @@ from examples import textbook
 from rblspi import RBLSPI, OnlineLSPI
 from tests.support.domains import Domain, quick_on
 
+pytestmark = pytest.mark.slow
+
 
 class Diary(gym.Wrapper):
     """Writes down the actions; being a wrapper it also makes the loop run as plain Python."""

@@ -12,6 +12,8 @@ from rblspi import LSPI, RBLSPI, OneHot, OnlineLSPI, RBFGrid, Transitions
 from rblspi.plotting import calibration, maps, style
 from rblspi.rollout.calibration import calibrate
 
+pytestmark = pytest.mark.slow
+
 CAR = "rblspi/MountainCar-v0"
 POLE = RBFGrid(2, low=(-2.4, -2.5, -0.21, -2.5), high=(2.4, 2.5, 0.21, 2.5))
 

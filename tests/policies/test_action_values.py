@@ -7,6 +7,8 @@ import pytest
 
 from rblspi import RBLSPI, OnlineLSPI, RBFGrid
 
+pytestmark = pytest.mark.slow
+
 CAR = "rblspi/MountainCar-v0"
 
 

@@ -27,6 +27,8 @@ from rblspi import (
 from rblspi.core.archive import FileError
 from rblspi.rollout.collect import random_walk
 
+pytestmark = pytest.mark.slow
+
 CAR = "rblspi/MountainCar-v0"
 ROWS = np.random.default_rng(0).uniform((-1.2, -0.07), (0.5, 0.07), (40, 2))
 

@@ -10,6 +10,8 @@ from rblspi.reproduction.report import judgements_on, write_report
 from tests.support import browser
 from tests.support.experiments import VERSIONS, invented
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory):

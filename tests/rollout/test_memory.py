@@ -15,6 +15,8 @@ from rblspi.rollout.memory import (
     remember,
 )
 
+pytestmark = pytest.mark.slow
+
 CAR = "rblspi/MountainCar-v0"
 
 

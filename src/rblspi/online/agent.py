@@ -317,13 +317,13 @@ class Agent(ABC):
             policy, memory = self.policy(), self.session.memory
             if not memory.size:
                 return policy
-            if self._evaluated is None or self._evaluated.seed != policy.seed:
-                log = memory.transitions(self.features.shape)
-                space = self.env.observation_space
-                problem = (self.basis, self.actions, self.discount, space)
-                found = evaluate_values(log, policy, *problem)
-                self._evaluated = replace(policy, **found._asdict())
-            return self._evaluated
+            if self._evaluated is not None and self._evaluated.seed == policy.seed:
+                return self._evaluated
+            log = memory.transitions(self.features.shape)
+        problem = (self.basis, self.actions, self.discount, self.env.observation_space)
+        found = evaluate_values(log, policy, *problem)
+        self._evaluated = replace(policy, **found._asdict())
+        return self._evaluated
 
     def predict(
         self,
