@@ -3,8 +3,9 @@
 `BLSTD` gives the mean and the posterior. Two things that a posterior over the weights does not know
 are added. Its noise is the same in every transition and independent; where the weights vary more
 from episode to episode than that, the posterior is widened by one factor for all values. And the
-basis may be unable to represent the values; the difference from finer versions of the basis, as a
-root mean square over the data, is taken for the standard deviation of that error.
+basis may be unable to represent the values; the median difference from finer versions of the basis,
+as a root mean square over the data, is taken for the standard deviation of that error. (The largest
+difference made intervals up to seventy times too wide: one of several fits may go astray.)
 
 The mean is that of the prior by the evidence, the standard deviations are those of a wide prior.
 The evidence supposes that states which were never visited are like those which were, and an agent
@@ -61,7 +62,7 @@ def evaluate_values(
         np.square(other.predict(states) - blstd.predict(states))
         for other in finer_fits(blstd, [log])
     ]
-    basis_std = math.sqrt(np.max(squares, axis=0).mean()) if squares else 0.0
+    basis_std = math.sqrt(np.median(squares, axis=0).mean()) if squares else 0.0
     factor = _widening(blstd, log, states)
     wide = _with_wide_prior(blstd, _value_range(log, discount))
     posterior = replace(
