@@ -19,7 +19,7 @@ from tests.support.command import run, said
 
 CAR = "rblspi/MountainCar-v0"
 
-pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals")
+pytestmark = [pytest.mark.skipif(os.name == "nt", reason="signals"), pytest.mark.slow]
 
 
 @pytest.fixture(autouse=True)

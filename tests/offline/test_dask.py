@@ -16,7 +16,7 @@ from tests.support.chain import BASIS, DISCOUNT, STATES, random_episodes
 
 distributed = pytest.importorskip("distributed")
 
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")

@@ -150,7 +150,9 @@ class Disturbed(RuleBasedStateMachine):
         rows = self._observations(seed)
         if self.kind is OnlineLSPI:
             samples = 0  # it has no posterior to draw from
-        ours, theirs = (agent.action_values(rows, samples) for agent in (self.agent, self.sound))
+        ours, theirs = (
+            agent.policy().action_values(rows, samples) for agent in (self.agent, self.sound)
+        )
         np.testing.assert_array_equal(ours.mean, theirs.mean)
         for explore in (False, True):
             self.agent.policy(explore).predict(rows)
