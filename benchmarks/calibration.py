@@ -27,7 +27,7 @@ from rblspi.rollout.calibration import calibrate
 
 STEPS = 50_000
 #: the first seed; smaller ones were used to choose
-FIRST = 1000
+FIRST = 2000
 ENVIRONMENTS = (
     "CartPole-v1",
     "MountainCar-v0",
