@@ -13,6 +13,9 @@ from rblspi.core.types import Array, Integers, Mask
 #: the kinds of numbers in each column, as letters of NumPy
 _KINDS = ("biuf", "iu", "biuf", "biuf", "b", "b")
 
+#: transitions in a segment of a long episode
+SEGMENT = 100
+
 
 class Transitions(NamedTuple):
     """Transitions (s, a, r, s') in rows, in the order in which they happened.
@@ -104,6 +107,16 @@ class Transitions(NamedTuple):
             same = np.array_equal(before.next_observations[-1], self.observations[0])
             first[0] = ended or not same
         return first
+
+    def segments(self) -> Integers:
+        """The segment of every row, shape (N,): its episode, or a part of a long one.
+
+        A segment starts with an episode, and after every `SEGMENT` transitions of it. Segments are
+        what counts as independent.
+        """
+        rows = np.arange(self.size)
+        place = rows - np.maximum.accumulate(np.where(self.starts(), rows, 0))  # in the episode
+        return np.cumsum(place % SEGMENT == 0) - 1
 
     @property
     def size(self) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from rblspi.core.types import Matrix
+from rblspi.core.types import Matrix, Vector
 from rblspi.features.base import Basis
 from rblspi.features.bounds import is_unbounded, limits
 from rblspi.features.one_hot import OneHot
@@ -39,6 +39,11 @@ def default_basis(space: gym.Space[Any], scout: Callable[[], Matrix]) -> Basis:
         margin = np.maximum(0.25 * (last - first), 1e-6)
         low = np.where(unbounded, first - margin, low)
         high = np.where(unbounded, last + margin, high)
+    return basis_over(low, high)
+
+
+def basis_over(low: Vector, high: Vector) -> Basis:
+    """A grid of Gaussians or, in many dimensions, a polynomial over a box."""
     constant = low == high  # a dimension of zero width cannot be scaled
     box: dict[str, Any] = {
         "low": np.where(constant, low - 0.5, low).tolist(),

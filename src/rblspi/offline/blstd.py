@@ -57,8 +57,12 @@ class Bayesian(Estimator):
         self.posterior_.warn_if_uncertain()
         self.weights_ = self.posterior_.mean
         self.condition_ = self.posterior_.condition
-        self.rank_ = numerical_rank(sums.statistics)
         super()._conclude(problem, sums)
+
+    @property
+    def rank_(self) -> int:
+        """The rank of A: how many weights the data determine."""
+        return numerical_rank(self.statistics_)
 
     def _moments(self, x: Matrix) -> tuple[Matrix, Matrix]:
         return self.posterior_.predict(x)

@@ -105,17 +105,19 @@ def compare(
     candidate = episodes_of(transitions, policy, basis, *settings, observation_space)
     log, space = candidate.log, candidate.problem.space
 
-    def in_basis(basis: BasisLike) -> tuple[_Side, _Side]:
-        mine = episodes_of(log, policy, basis, *settings, space)
+    def sides(mine: Episodes, basis: BasisLike) -> tuple[_Side, _Side]:
         theirs = mine.of_states()
         if baseline is not None:
             theirs = episodes_of(log, baseline, basis, *settings, space)
         return _side(mine, ridge), _side(theirs, ridge)
 
-    mine, theirs = in_basis(basis)
+    mine, theirs = sides(candidate, basis)
     mean, influences = mine.value - theirs.value, mine.influences - theirs.influences
     sample = np.asarray(log.observations[:: math.ceil(log.size / SAMPLE)])
-    others = (in_basis(other) for other in finer(as_basis(basis), space, sample))
+    others = (
+        sides(episodes_of(log, policy, other, *settings, space), other)
+        for other in finer(as_basis(basis), space, sample)
+    )
     changes = (abs(one.value - other.value - mean) for one, other in others)
     basis_std, count = max(changes, default=0.0), len(influences)
     sampling_std = math.sqrt(count) * float(influences.std(ddof=1)) if count > 1 else math.inf

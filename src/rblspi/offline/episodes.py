@@ -21,9 +21,6 @@ from rblspi.offline.accumulation import Data, Problem, batch_rows, chunks_of, co
 from rblspi.offline.observed_space import build_features
 from rblspi.policies.given import PolicyFunction
 
-#: transitions in a segment of a long episode
-SEGMENT = 100
-
 
 @dataclass(frozen=True)
 class Episodes:
@@ -70,9 +67,8 @@ class Episodes:
 
     @cached_property
     def segments(self) -> Integers:
-        """The segment of every row, shape (N,): its episode, or a part of a long one."""
-        place = np.arange(self.log.size) - self.starts[self.episode]
-        return np.cumsum(place % SEGMENT == 0) - 1
+        """The segment of every row, shape (N,); see `Transitions.segments`."""
+        return self.log.segments()
 
     @cached_property
     def ending(self) -> Vector:

@@ -86,9 +86,10 @@ def estimates(
 ) -> Estimates:
     """Estimate the discounted return of a policy from a log of another one, by several methods.
 
-    Every interval is about the value of this policy from these data. Those of `policy_value`,
-    fitted Q evaluation and the marginalised methods take the basis for granted. Importance
-    sampling takes the propensities for granted instead, and doubly robust estimation either.
+    Every interval is about the value of this policy from these data. Those of fitted Q evaluation
+    and the marginalised methods take the basis for granted; `policy_value` tries finer ones.
+    Importance sampling takes the propensities for granted instead, and doubly robust estimation
+    either.
 
     Parameters
     ----------

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Self
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
 
 from rblspi.core import check
 from rblspi.core.types import Vector
+from rblspi.data.transitions import Transitions
 from rblspi.features import BasisLike
-from rblspi.offline.accumulation import Data, PolicySums, Problem, chunks_of, sums_of_policy
+from rblspi.offline.accumulation import PolicySums, Problem, sums_of_policy
 from rblspi.offline.fitted_q import fitted_q_iteration, greedy_in
 from rblspi.offline.iterations import Iteration
 from rblspi.offline.model_selection import RIDGE
@@ -82,28 +83,19 @@ class FQI(PolicyLearner):
     ridge: float | None = None
     observation_space: gym.Space[Any] | None = None
 
-    def fit(self, transitions: Data, callback: Callable[[Iteration], object] | None = None) -> Self:
-        """Find a policy.
-
-        Parameters
-        ----------
-        transitions : Transitions, tuple of their columns, or iterable of Transitions
-            Collected by any policy. Every iteration iterates over an iterable once.
-        callback : callable, optional
-            Called with every `Iteration` when it is done.
-        """
-        cap = check.count("max_iterations", self.max_iterations)
-        tolerance = check.positive("tolerance", self.tolerance)
-        chunks = chunks_of(transitions)
-        problem = self._problem(chunks)
+    def _find(
+        self,
+        problem: Problem,
+        chunks: Iterable[Transitions],
+        callback: Callable[[Iteration], object] | None,
+    ) -> None:
         default = RIDGE if self.selection_ is None else self.selection_.ridge
         self.ridge_ = default if self.ridge is None else self.ridge
-        found = fitted_q_iteration(problem, chunks, self.ridge_, cap, tolerance, callback)
+        goals = (int(self.max_iterations), float(self.tolerance))
+        found = fitted_q_iteration(problem, chunks, self.ridge_, *goals, callback)
         self.weights_, self.history_, self.converged_, self.limits_ = found
-        self.n_iter_, self.cycle_ = len(self.history_), 0
+        self.cycle_ = 0
         self._conclude(problem, sums_of_policy(problem, greedy_in(found.weights, problem), chunks))
-        self._warn_unless_converged()
-        return self
 
     def _conclude(self, problem: Problem, sums: PolicySums) -> None:
         super()._conclude(problem, sums)

@@ -64,8 +64,12 @@ class LeastSquares(Estimator):
     def _conclude(self, problem: Problem, sums: PolicySums) -> None:
         found = solve(sums.statistics, self.ridge, problem.constant)
         self.weights_, self.condition_ = found
-        self.rank_ = numerical_rank(sums.statistics)
         super()._conclude(problem, sums)
+
+    @property
+    def rank_(self) -> int:
+        """The rank of A: how many weights the data determine."""
+        return numerical_rank(self.statistics_)
 
 
 @dataclass(eq=False, repr=False)

@@ -19,25 +19,22 @@ import numpy as np
 
 from rblspi.core.types import Mask, Vector
 from rblspi.data.transitions import Transitions
-from rblspi.features import Basis, OneHot, Polynomial, RBFGrid, TileCoding
+from rblspi.features import Basis, OneHot, RBFGrid, TileCoding
+from rblspi.features.default import basis_over
 from rblspi.offline.accumulation import Problem, conformed, not_empty, over_chunks
 from rblspi.offline.fitted_q import fitted_q_iteration, greedy_in, on_observations
 from rblspi.offline.judge import Judge
-from rblspi.offline.observed_space import _are_states as are_states
+from rblspi.offline.observed_space import are_states
 from rblspi.policies.given import PolicyFunction
 
 #: the default ridge of fitted Q iteration, relative to the mean diagonal element of the Gram matrix
 RIDGE = 1e-4
-#: Gaussians along each dimension of the default basis, with 1, 2, ... dimensions
-CELLS = (12, 12, 5, 3, 3, 2, 2, 2)
-#: the number of Gaussians and of tiles in the other candidates
+#: the number of Gaussians and of tiles in the other candidates, with 1, 2, 3 dimensions
 OTHERS = {1: (6, 50), 2: (6, 20), 3: (3, 10)}
 #: standard deviations on either side of the mean that a basis covers
 REACH = 3.0
 #: transitions that are used for the choice
 MOST_ROWS = 50_000
-#: transitions of a long episode that are in the same half
-SEGMENT = 100
 
 
 class Candidate(NamedTuple):
@@ -101,15 +98,12 @@ def candidates(chunks: Iterable[Transitions], space: gym.Space[Any] | None) -> l
     ):
         return [Candidate(OneHot(), RIDGE)]
     moments = over_chunks(chunks, _moments_of_chunk, Moments.merge)
-    dimensions = len(moments.total)
     low, high = moments.box(REACH)
-    box: dict[str, Any] = {"low": low.tolist(), "high": high.tolist()}
-    if dimensions > len(CELLS):
-        return [Candidate(Polynomial(2 if dimensions <= 20 else 1, **box), RIDGE)]
-    default = RBFGrid(CELLS[dimensions - 1], **box)
-    if dimensions not in OTHERS:
+    default = basis_over(low, high)
+    if len(low) not in OTHERS:
         return [Candidate(default, RIDGE)]
-    coarse, tiles = OTHERS[dimensions]
+    coarse, tiles = OTHERS[len(low)]
+    box: dict[str, Any] = {"low": low.tolist(), "high": high.tolist()}
     return [
         Candidate(default, RIDGE),
         Candidate(default, 100 * RIDGE),
@@ -167,9 +161,7 @@ def first_rows(chunks: Iterable[Transitions]) -> Transitions:
 
 def halves(log: Transitions) -> Mask:
     """Every other episode; every other segment of a long one."""
-    rows = np.arange(log.size)
-    place = rows - np.maximum.accumulate(np.where(log.starts(), rows, 0))
-    half: Mask = np.cumsum(place % SEGMENT == 0) % 2 == 0
+    half: Mask = log.segments() % 2 == 1
     return half
 
 

@@ -28,7 +28,7 @@ def build_features(
     if space is not None:
         return recipe.build(space), space
     first = conformed(not_empty(next(iter(chunks), None), chunks))
-    if not _are_states(first.observations):
+    if not are_states(first.observations):
         try:
             unbounded = gym.spaces.Box(-np.inf, np.inf, first.observations.shape[1:], np.float64)
             return recipe.build(unbounded), unbounded
@@ -82,7 +82,7 @@ class _Range(NamedTuple):
 
 def _range_of_chunk(chunk: Transitions) -> _Range:
     one, other = (
-        _Range(column.min(axis=0), column.max(axis=0), _are_states(column))
+        _Range(column.min(axis=0), column.max(axis=0), are_states(column))
         for column in (chunk.observations, chunk.next_observations)
     )
     found = one.merge(other)
@@ -91,6 +91,6 @@ def _range_of_chunk(chunk: Transitions) -> _Range:
     return found
 
 
-def _are_states(observations: NDArray[Any]) -> bool:
+def are_states(observations: NDArray[Any]) -> bool:
     """Whether the observations are whole numbers: the states of a Discrete space."""
     return observations.ndim == 1 and observations.dtype.kind in "iu"

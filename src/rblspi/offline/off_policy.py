@@ -38,9 +38,6 @@ from rblspi.offline.accumulation import Data, batch_rows, chunks_of, require_fin
 from rblspi.offline.blstd import BLSTD, finer_fits
 from rblspi.policies.given import PolicyFunction
 
-#: transitions in a segment of a long episode
-SEGMENT = 100
-
 
 class PolicyValue(NamedTuple):
     """The value of this policy in its first states, in this basis, from these data."""
@@ -114,7 +111,7 @@ def policy_value(
 
     beta_s_z = cho_solve((blstd.posterior_.factor, False), z.mean(axis=0))
     influence = _influence(blstd, beta_s_z)
-    segments = [s for chunk in chunks for s in _segment_sums(blstd, policy, chunk, influence)]
+    segments = [s for chunk in chunks for s in _segment_sums(blstd, chunk, influence)]
     of_posterior = float(beta_s_z @ z.mean(axis=0)) / blstd.posterior_.noise_precision
     variances = np.array([of_posterior, np.var(segments) * len(segments)]) + of_starts
     posterior_std, sampling_std = (float(std) for std in np.sqrt(variances))
@@ -140,31 +137,16 @@ def _influence(blstd: BLSTD, beta_s_z: Vector) -> Vector:
     return np.concatenate(solved)
 
 
-def _segment_sums(
-    blstd: BLSTD, policy: PolicyFunction, chunk: Transitions, influence: Vector
-) -> Iterator[float]:
-    """The sum of (h'phi(s, a)) delta over every segment of a chunk.
-
-    A segment starts with an episode, and after every `SEGMENT` transitions of it.
-    """
+def _segment_sums(blstd: BLSTD, chunk: Transitions, influence: Vector) -> Iterator[float]:
+    """The sum of (h'phi(s, a)) delta over every segment of a chunk."""
     effects = []
     for batch in chunk.batches(batch_rows(blstd.features_)):
         x = blstd.features_(batch.observations)
         shares = x @ influence.reshape(blstd.statistics_.actions, -1).T
         share = shares[np.arange(batch.size), batch.actions]
-        effects.append(share * _td_errors(blstd, policy, batch))
-    rows = np.arange(chunk.size)
-    place = rows - np.maximum.accumulate(np.where(chunk.starts(), rows, 0))  # in the episode
-    starts = np.flatnonzero(place % SEGMENT == 0)
+        effects.append(share * blstd.td_errors(batch))
+    starts = np.flatnonzero(np.diff(chunk.segments(), prepend=-1))
     yield from np.add.reduceat(np.concatenate(effects), starts).tolist()
-
-
-def _td_errors(blstd: BLSTD, policy: PolicyFunction, batch: Transitions) -> Vector:
-    """The TD error delta of every transition."""
-    now = blstd.predict(batch.observations, batch.actions)
-    after = blstd.predict(batch.next_observations, policy(batch.next_observations))
-    errors: Vector = batch.rewards + blstd.discount * np.where(batch.terminated, 0.0, after) - now
-    return errors
 
 
 def _action_features(blstd: BLSTD, observations: NDArray[Any], policy: PolicyFunction) -> Matrix:

@@ -8,6 +8,7 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from rblspi.core.types import Vector
 from rblspi.data.transitions import Transitions
 from rblspi.offline.accumulation import Data, PolicySums, Problem, chunks_of, sums_of_policy
 from rblspi.offline.estimator import Estimator
@@ -57,6 +58,17 @@ class PolicyEvaluation(Estimator):
         problem = Problem(self.features_, self.observation_space_, self.actions, self.discount)
         remembered = self.policy_ if policy is None else policy
         return self._add(problem, chunks, remembered, more=True)
+
+    def td_errors(self, transitions: Transitions) -> Vector:
+        """The TD error r + gamma Q(s', pi(s')) - Q(s, a) of every transition, shape (N,)."""
+        self._require_fitted()
+        if self.policy_ is None:
+            raise ValueError("TD errors need the policy as a function: pass one to fit")
+        log, policy = transitions, self.policy_
+        now = self.predict(log.observations, log.actions)
+        after = self.predict(log.next_observations, policy(log.next_observations))
+        errors: Vector = log.rewards + self.discount * np.where(log.terminated, 0.0, after) - now
+        return errors
 
     def _add(
         self, problem: Problem, chunks: Iterable[Transitions], policy: PolicyLike, more: bool

@@ -19,18 +19,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import NamedTuple, Self, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from rblspi.core import check
 from rblspi.core.types import Vector
 from rblspi.data.transitions import Transitions
 from rblspi.offline.accumulation import (
-    Data,
     PolicySums,
     Problem,
-    chunks_of,
     require_finite,
     sums_of_policy,
 )
@@ -49,34 +46,26 @@ Improvement: TypeAlias = tuple[Vector, BatchPolicy]
 class PolicyIteration(PolicyLearner):
     """Finds a policy, with one pass over the transitions for every policy that is evaluated."""
 
-    max_iterations: int
-    tolerance: float
     initial_policy: PolicyFunction | None
 
-    def fit(self, transitions: Data, callback: Callable[[Iteration], object] | None = None) -> Self:
-        """Find a policy.
-
-        Parameters
-        ----------
-        transitions : Transitions, tuple of their columns, or iterable of Transitions
-            Collected by any policy. Every iteration iterates over an iterable once.
-        callback : callable, optional
-            Called with every `Iteration` when it is done.
-        """
-        cap = check.count("max_iterations", self.max_iterations)
-        tolerance = self.tolerance and check.positive("tolerance", self.tolerance)
-        chunks = chunks_of(transitions)
-        problem = self._problem(chunks)
+    def _find(
+        self,
+        problem: Problem,
+        chunks: Iterable[Transitions],
+        callback: Callable[[Iteration], object] | None,
+    ) -> None:
         initial = self._initial_policy(problem, chunks)
         improve = partial(self._improve, problem)
-        found = iterate(chunks, problem, improve, initial, cap, tolerance, callback)
+        goals = (int(self.max_iterations), float(self.tolerance))
+        found = iterate(chunks, problem, improve, initial, *goals, callback)
         if self.selection_ is not None:
             found = self._kept(found, initial, problem, chunks)
         sums, self.history_, self.converged_, self.cycle_ = found
-        self.n_iter_ = len(self.history_)
         self._conclude(problem, sums)
-        self._warn_unless_converged()
-        return self
+
+    def _check_tolerance(self) -> None:
+        if self.tolerance != 0.0:
+            super()._check_tolerance()
 
     def _improve(self, problem: Problem, sums: PolicySums) -> Improvement:
         """Compute the weights from the sums of a policy, and the policy that is greedy in them."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from abc import abstractmethod
+from collections.abc import Callable, Iterable
 from copy import copy
 from typing import Any, Self
 
@@ -15,9 +16,9 @@ from rblspi.core import check
 from rblspi.core.types import Integers
 from rblspi.data.transitions import Transitions
 from rblspi.features import BasisLike
-from rblspi.offline.accumulation import Problem, over_chunks
+from rblspi.offline.accumulation import Data, Problem, chunks_of, over_chunks
 from rblspi.offline.estimator import Estimator
-from rblspi.offline.iterations import ConvergenceWarning
+from rblspi.offline.iterations import ConvergenceWarning, Iteration
 from rblspi.offline.model_selection import Selection, select
 from rblspi.policies.linear import LinearPolicy
 
@@ -30,9 +31,43 @@ class PolicyLearner(Estimator):
     basis_: BasisLike
     actions_: int
     selection_: Selection | None
+    max_iterations: int
+    tolerance: float
+
     n_iter_: int
     converged_: bool
     cycle_: int
+    history_: list[Iteration]
+
+    def fit(self, transitions: Data, callback: Callable[[Iteration], object] | None = None) -> Self:
+        """Find a policy.
+
+        Parameters
+        ----------
+        transitions : Transitions, tuple of their columns, or iterable of Transitions
+            Collected by any policy. Every iteration iterates over an iterable once.
+        callback : callable, optional
+            Called with every `Iteration` when it is done.
+        """
+        check.count("max_iterations", self.max_iterations)
+        self._check_tolerance()
+        chunks = chunks_of(transitions)
+        self._find(self._problem(chunks), chunks, callback)
+        self.n_iter_ = len(self.history_)
+        self._warn_unless_converged()
+        return self
+
+    @abstractmethod
+    def _find(
+        self,
+        problem: Problem,
+        chunks: Iterable[Transitions],
+        callback: Callable[[Iteration], object] | None,
+    ) -> None:
+        """Find the policy, and set the fitted attributes."""
+
+    def _check_tolerance(self) -> None:
+        check.positive("tolerance", self.tolerance)
 
     def act(self, observations: ArrayLike) -> Integers:
         """The actions of the policy in a batch of observations, shape (N,), or in a single one."""

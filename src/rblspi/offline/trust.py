@@ -22,7 +22,6 @@ from rblspi.offline.accumulation import Data, chunks_of
 from rblspi.offline.blstd import BLSTD
 from rblspi.offline.comparison import Comparison, compare
 from rblspi.offline.model_selection import candidates, first_rows, halves
-from rblspi.offline.off_policy import _td_errors
 from rblspi.offline.paths import PATHS, Paths, follow, follow_log
 from rblspi.policies.given import PolicyFunction
 
@@ -191,7 +190,7 @@ def _better(gain: Comparison, differences: Vector, same: bool) -> Finding:
 def _markov(blstd: BLSTD, policy: PolicyFunction, log: Transitions) -> Finding:
     """The held-out share of TD errors that the step before explains, and the present does not."""
     rows = np.flatnonzero(~log.starts())
-    half, errors = halves(log)[rows], _td_errors(blstd, policy, log)[rows]
+    half, errors = halves(log)[rows], blstd.td_errors(log)[rows]
     name, advice = "memory (R^2)", "put earlier observations into the state"
     if min(half.sum(), (~half).sum()) < SOME or not errors.any():
         return Finding(name, 0.0, GOOD, "")

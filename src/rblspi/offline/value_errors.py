@@ -103,7 +103,7 @@ def _widening(blstd: BLSTD, log: Transitions, states: Matrix) -> float:
     compared, both as means over states and actions.
     """
     x, actions = blstd.features_(log.observations), blstd.statistics_.actions
-    deltas = _td_errors(blstd, log)
+    deltas = blstd.td_errors(log)
     episodes = np.cumsum(log.starts()) - 1
     sums = np.zeros((episodes[-1] + 1, actions, x.shape[1]))
     np.add.at(sums, (episodes, log.actions), x * deltas[:, None])
@@ -117,12 +117,3 @@ def _widening(blstd: BLSTD, log: Transitions, states: Matrix) -> float:
     sampling = np.mean([np.square(rows @ block).sum(axis=1) for block in blocks])
     stated = np.square(posterior.predict(rows)[1]).mean()
     return max(1.0, float(sampling / stated)) if stated > 0.0 else 1.0
-
-
-def _td_errors(blstd: BLSTD, log: Transitions) -> Matrix:
-    policy = blstd.policy_
-    assert policy is not None
-    now = blstd.predict(log.observations, log.actions)
-    after = blstd.predict(log.next_observations, policy(log.next_observations))
-    errors: Matrix = log.rewards + blstd.discount * np.where(log.terminated, 0.0, after) - now
-    return errors
