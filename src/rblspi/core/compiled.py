@@ -136,11 +136,6 @@ def jit_inlined(function: Function) -> Function:
     return jit_borrowing(function, forceinline=True)
 
 
-def jit_reordering(function: Function) -> Function:
-    """As `jit_borrowing`; sums may be reordered and fused, so that loops vectorise."""
-    return jit_borrowing(function, fastmath={"reassoc", "contract", "nsz"})
-
-
 def is_compiled(function: object) -> bool:
     """Whether compiled code can call this function."""
     return isinstance(function, numba.core.dispatcher.Dispatcher)

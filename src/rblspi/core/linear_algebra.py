@@ -21,7 +21,7 @@ from numba.core import cgutils
 from numba.extending import get_cython_function_address, intrinsic
 from numpy.typing import NDArray
 
-from rblspi.core.compiled import jit, jit_borrowing, jit_reordering
+from rblspi.core.compiled import jit, jit_borrowing
 from rblspi.core.types import Matrix, Vector
 
 _LIBRARY = {
@@ -179,13 +179,32 @@ def reciprocal_condition(upper: Matrix, size: int, norm: float) -> float:
     return float(result[0])
 
 
-@jit_reordering
+@jit_borrowing
 def dot(a: Vector, b: Vector) -> float:
-    """a'b, summed in whatever order is fastest."""
-    total = 0.0
-    for i in range(len(a)):
-        total += a[i] * b[i]
-    return total
+    """a'b, as four sums that do not wait for one another.
+
+    The order is written out. A compiler that may choose it chooses anew wherever the function is
+    inlined, and the last bits then depend on what was compiled before.
+    """
+    n, rest = len(a), len(a) % 4
+    one, two, three, four = 0.0, 0.0, 0.0, 0.0
+    for i in range(rest):
+        one += a[i] * b[i]
+    for i in range(rest, n, 4):
+        one += a[i] * b[i]
+        two += a[i + 1] * b[i + 1]
+        three += a[i + 2] * b[i + 2]
+        four += a[i + 3] * b[i + 3]
+    return (one + two) + (three + four)
+
+
+@jit_borrowing
+def all_finite(values: Vector) -> bool:
+    """Whether no entry is NaN or infinite: a count, because that vectorises."""
+    bad = 0
+    for i in range(len(values)):
+        bad += not abs(values[i]) < np.inf
+    return bad == 0
 
 
 # The loops below run over slices from their start: the compiler then sees that indices are in
@@ -212,7 +231,7 @@ def _whiten_by_rows(upper: Matrix, columns: Matrix) -> None:
         _multiply(columns[i], 1.0 / upper[i, i])
 
 
-@jit_reordering
+@jit_borrowing
 def _subtract_rows(row: Vector, upper: Matrix, i: int, rows: Matrix, start: int) -> None:
     """Subtract R_ji times row j from a row, for all j < i, mostly four at a time."""
     for j in range(i % 4):
@@ -233,19 +252,14 @@ def _multiply(row: Vector, factor: float) -> None:
         row[k] *= factor
 
 
-@jit_reordering
+@jit_borrowing
 def back_substitute_two(upper: Matrix, first: Vector, second: Vector) -> None:
     """V <- R^-1 v for two vectors in one pass over R."""
     n = len(first)
     for j in range(n - 1, -1, -1):
-        row, a, b = upper[j, j + 1 : n], first[j + 1 :], second[j + 1 :]
-        one = 0.0
-        two = 0.0
-        for i in range(len(a)):
-            one += row[i] * a[i]
-            two += row[i] * b[i]
-        first[j] = (first[j] - one) / upper[j, j]
-        second[j] = (second[j] - two) / upper[j, j]
+        row = upper[j, j + 1 : n]
+        first[j] = (first[j] - dot(row, first[j + 1 :])) / upper[j, j]
+        second[j] = (second[j] - dot(row, second[j + 1 :])) / upper[j, j]
 
 
 @jit_borrowing

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from rblspi.core import check
 from rblspi.core import linear_algebra as la
-from rblspi.core.compiled import jit, jit_reordering
+from rblspi.core.compiled import jit, jit_borrowing
 from rblspi.core.types import Array, Integers, Matrix, Vector
 from rblspi.model.buffer import TERMINAL
 
@@ -200,15 +200,11 @@ def _choices(name: str, values: ArrayLike, least: int, actions: int) -> Integers
     return np.ascontiguousarray(array, dtype=np.int64)
 
 
-@jit_reordering
+@jit_borrowing
 def _first_not_finite(matrix: Matrix) -> int:
     """The first row that holds NaN or infinity, or -1."""
     for i in range(len(matrix)):
-        row = matrix[i]
-        total = 0.0
-        for j in range(len(row)):
-            total += 0.0 * row[j]  # NaN unless finite
-        if total != 0.0:
+        if not la.all_finite(matrix[i]):
             return i
     return -1
 

@@ -13,21 +13,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rblspi.core.compiled import jit, jit_reordering
+from rblspi.core.compiled import jit, jit_borrowing
+from rblspi.core.linear_algebra import dot
 from rblspi.core.types import Integers, Matrix, Vector
 from rblspi.model.posterior import Posterior
 
 
-@jit_reordering
+@jit_borrowing
 def greedy(weights: Vector, x: Vector) -> int:
     """argmax_a x'theta_a; ties go to the first action."""
     n = len(x)
     best, highest = 0, -np.inf
     for a in range(len(weights) // n):
-        block = weights[a * n : (a + 1) * n]
-        value = 0.0
-        for i in range(n):
-            value += block[i] * x[i]
+        value = dot(weights[a * n : (a + 1) * n], x)
         if value > highest:
             best, highest = a, value
     return best

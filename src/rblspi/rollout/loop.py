@@ -32,8 +32,8 @@ from rblspi.core.compiled import (
     Entry,
     function_type,
     jit,
-    jit_reordering,
 )
+from rblspi.core.linear_algebra import all_finite
 from rblspi.core.types import Integers, Matrix, Vector
 from rblspi.rollout.memory import CONTINUES as CONTINUES
 from rblspi.rollout.memory import EPISODE, Memory, new_memory, remember
@@ -120,7 +120,7 @@ def interact(
             failure[0] = _first_failure(observation, 0.0)
             if failure[0] == FINE:
                 features(basis, observation, x)
-                failure[0] = FINE if _all_finite(x) else BAD_FEATURES
+                failure[0] = FINE if all_finite(x) else BAD_FEATURES
             if failure[0] != FINE:
                 return
             elapsed[0] = 0
@@ -134,7 +134,7 @@ def interact(
         failure[0] = _first_failure(observation, reward)
         if failure[0] == FINE:
             features(basis, observation, y)
-            failure[0] = FINE if _all_finite(y) else BAD_FEATURES
+            failure[0] = FINE if all_finite(y) else BAD_FEATURES
         if failure[0] != FINE:
             return
         end = CONTINUES
@@ -160,19 +160,7 @@ def _first_failure(observation: Vector, reward: float) -> int:
     """FINE, or which of the two is not a finite number."""
     if not math.isfinite(reward):
         return BAD_REWARD
-    for value in observation:
-        if not math.isfinite(value):
-            return BAD_OBSERVATION
-    return FINE
-
-
-@jit_reordering
-def _all_finite(values: Vector) -> bool:
-    """One NaN or infinity makes the sum NaN or infinite: a test that vectorises."""
-    total = 0.0
-    for i in range(len(values)):
-        total += values[i]
-    return math.isfinite(total)
+    return FINE if all_finite(observation) else BAD_OBSERVATION
 
 
 class AgentFunctions(NamedTuple):
