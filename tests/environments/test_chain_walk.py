@@ -37,17 +37,6 @@ def test_left_half_left_and_right_half_right_is_optimal():
     np.testing.assert_allclose(values, values[::-1, ::-1], rtol=1e-12)
 
 
-def test_exact_action_values_are_a_fixed_point_of_the_bellman_equation():
-    chain = ChainWalk(states=7, failure=0.3, rewards=[0, 2, 0, 0, -1, 0, 0.5])
-    policy = np.array([1, 0, 1, 1, 0, 0, 1])
-    values = chain.exact_action_values(policy, 0.8)
-    followed = values[np.arange(7), policy]
-    transitions = chain.transition_probabilities()
-    for action in (LEFT, RIGHT):
-        expected = chain.rewards + 0.8 * transitions[action] @ followed
-        np.testing.assert_allclose(values[:, action], expected, rtol=1e-12)
-
-
 def test_transitions_move_one_state_and_stay_at_the_ends():
     transitions = ChainWalk(failure=0.1).transition_probabilities()
     assert transitions.shape == (2, 20, 20)
@@ -57,23 +46,6 @@ def test_transitions_move_one_state_and_stay_at_the_ends():
     assert transitions[LEFT, 0, 0] == pytest.approx(0.9)
     assert transitions[RIGHT, 0, 0] == pytest.approx(0.1)
     assert transitions[RIGHT, 19, 19] == pytest.approx(0.9)
-
-
-def test_steps_follow_the_transition_probabilities():
-    chain = ChainWalk(states=4, failure=0.2)
-    transitions = chain.transition_probabilities()
-    chain.reset(seed=0)
-    repeats = 3000
-    for action in (LEFT, RIGHT):
-        for state in range(4):
-            counts = np.zeros(4)
-            for _ in range(repeats):
-                chain.state[0] = state
-                chain.dynamics.step(chain.dynamics.parameters, chain.state, action, chain.np_random)
-                counts[int(chain.state[0])] += 1
-            expected = transitions[action, state]
-            error = np.sqrt(expected * (1 - expected) / repeats)
-            assert (np.abs(counts / repeats - expected) <= 5 * error).all()
 
 
 def test_the_reward_is_for_being_in_a_state_not_for_arriving():

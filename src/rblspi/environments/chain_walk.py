@@ -4,11 +4,6 @@ An action moves one state to the left or to the right; with probability ``failur
 the other way. A move beyond an end stays there. The reward is that of the state in which the
 action is taken, and an episode never ends by itself.
 
-The domain is small enough to be solved: the class gives its transition probabilities, and the
-action values of a policy pi as the solution of
-
-    V = r + discount P_pi V,    Q(s, a) = r(s) + discount sum_s' P(s' | s, a) V(s')
-
 References
 ----------
 Lagoudakis and Parr (2003), Least-squares policy iteration.
@@ -21,12 +16,12 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
-from numpy.typing import ArrayLike
 
 from rblspi.core.compiled import jit
-from rblspi.core.types import Array
+from rblspi.core.types import Array, Matrix
 from rblspi.environments.base import CompiledEnvironment, Dynamics
-from rblspi.environments.rendering import BLUE, GREY, INK, ORANGE, Canvas, box, placed
+from rblspi.environments.finite import FiniteEnvironment
+from rblspi.environments.rendering import Canvas, draw_row
 
 LEFT, RIGHT = 0, 1
 
@@ -49,7 +44,7 @@ def step(parameters: Array, state: Array, action: int, rng: Any) -> tuple[float,
     return rewards[here], False, False
 
 
-class ChainWalk(CompiledEnvironment):
+class ChainWalk(FiniteEnvironment):
     """Chain walk with one observation, and one reward, per state; action 0 is left, 1 is right.
 
     Parameters
@@ -105,48 +100,10 @@ class ChainWalk(CompiledEnvironment):
             ]
         )
 
-    def exact_action_values(self, policy: ArrayLike, discount: float) -> Array:
-        """Q of a deterministic policy, shape (states, actions), without approximation.
-
-        Parameters
-        ----------
-        policy : array-like of int, shape (states,)
-            The action taken in each state.
-        discount : float
-            At least 0 and below 1.
-        """
-        actions, rewards = np.asarray(policy), self.rewards
-        if actions.shape != rewards.shape or not np.isin(actions, (LEFT, RIGHT)).all():
-            raise ValueError(
-                f"policy must be {len(rewards)} actions, each 0 (left) or 1 (right), not {policy!r}"
-            )
-        if not 0 <= discount < 1:
-            raise ValueError(f"discount={discount} must be at least 0 and below 1")
-        states = np.arange(len(rewards))
-        transitions = self.transition_probabilities()
-        followed = transitions[actions.astype(int), states]
-        values = np.linalg.solve(np.eye(len(rewards)) - discount * followed, rewards)
-        action_values: Array = rewards[:, None] + discount * (transitions @ values).T
-        return action_values
+    def expected_rewards(self) -> Matrix:
+        """R(s, a), shape (states, actions): the same for both actions."""
+        return np.column_stack([self.rewards, self.rewards])
 
     def draw(self, canvas: Canvas) -> None:
         """Draw a row of cells: rewarded ones are tinted, the present one holds a disc."""
-        rewards = self.rewards
-        states = len(rewards)
-        here = int(self.state[0])
-        canvas.view(-1.0, states, -2.0, 2.0)
-        largest = max(np.abs(rewards).max(), 1e-12)
-        cell = box(1.0, 1.0) - (0.0, 0.5)
-        # Labels need about 24 pixels of width each.
-        every = max(1, round(24 * (canvas.right - canvas.left) / canvas.width + 0.5) - 1)
-        for state, reward in enumerate(rewards):
-            strength = round(110 * abs(reward) / largest)
-            tint = (227, 154, 45, strength) if reward > 0 else (200, 69, 59, strength)
-            corners = placed(cell, (state, 0.0))
-            canvas.polygon(corners, fill="white")
-            canvas.polygon(corners, fill=tint, outline=INK, width=1.2)
-            if reward:
-                canvas.text((state, 0.85), f"{reward:+g}", 14, ORANGE if reward > 0 else INK)
-            if state % every == 0 or state in (here, states - 1):
-                canvas.text((state, -0.85), str(state), 12, INK if state == here else GREY)
-        canvas.circle((here, 0.0), 0.33, fill=BLUE)
+        draw_row(canvas, self.rewards, int(self.state[0]))

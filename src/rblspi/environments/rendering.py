@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rblspi.core.types import Array
+from rblspi.core.types import Array, Vector
 
 Colour = str | tuple[int, int, int] | tuple[int, int, int, int]
 
@@ -28,6 +28,7 @@ ORANGE = "#e39a2d"
 GREEN = "#5b8f62"
 
 _SUPERSAMPLING = 3
+_CELLS_IN_A_ROW = 25
 
 
 def placed(points: ArrayLike, at: tuple[float, float], angle: float = 0.0) -> Array:
@@ -169,6 +170,32 @@ class Canvas:
 def _flat(corners: Array) -> list[float]:
     flat: list[float] = corners.ravel().tolist()
     return flat
+
+
+def draw_row(canvas: Canvas, rewards: Vector, here: int) -> None:
+    """Draw states as cells in a row: rewarded ones are tinted, the present one holds a disc.
+
+    What does not fit goes on in further rows below.
+    """
+    states, columns = len(rewards), min(len(rewards), _CELLS_IN_A_ROW)
+    canvas.view(-1.0, columns, -2.0 - 2.4 * ((states - 1) // columns), 2.0)
+    largest = max(np.abs(rewards).max(), 1e-12)
+    cell = box(1.0, 1.0) - (0.0, 0.5)
+    # Labels need about 24 pixels of width each.
+    every = max(1, round(24 * (canvas.right - canvas.left) / canvas.width + 0.5) - 1)
+    for state, reward in enumerate(rewards):
+        x, y = state % columns, -2.4 * (state // columns)
+        strength = round(110 * abs(reward) / largest)
+        tint = (227, 154, 45, strength) if reward > 0 else (200, 69, 59, strength)
+        corners = placed(cell, (x, y))
+        canvas.polygon(corners, fill="white")
+        canvas.polygon(corners, fill=tint, outline=INK, width=1.2)
+        if reward:
+            canvas.text((x, y + 0.85), f"{reward:+g}", 14, ORANGE if reward > 0 else INK)
+        if state % every == 0 or state in (here, states - 1):
+            canvas.text((x, y - 0.85), str(state), 12, INK if state == here else GREY)
+        if state == here:
+            canvas.circle((x, y), 0.33, fill=BLUE)
 
 
 class Window:
