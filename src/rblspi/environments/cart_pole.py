@@ -42,19 +42,28 @@ def reset(parameters: Array, state: Array, rng: Any) -> None:
 
 
 @jit
-def step(parameters: Array, state: Array, action: int, rng: Any) -> tuple[float, bool, bool]:
-    """Push for the length of one Euler step."""
-    gravity, cart_mass, mass, length, push, dt, edge, fall_angle = parameters[:8]
-    step_reward, failure_reward = parameters[9:]
-    position, velocity, angle, spin = state
+def accelerations(
+    parameters: Array, angle: float, spin: float, force: float
+) -> tuple[float, float]:
+    """Compute p'' and theta'' of the module's equations."""
+    gravity, cart_mass, mass, length = parameters[0], parameters[1], parameters[2], parameters[3]
     total_mass = cart_mass + mass
     sine, cosine = math.sin(angle), math.cos(angle)
-    force = push if action == 1 else -push
     shared = (force + mass * length * spin**2 * sine) / total_mass
     spin_rate = (gravity * sine - shared * cosine) / (
         length * (4.0 / 3.0 - mass * cosine**2 / total_mass)
     )
-    velocity_rate = shared - mass * length * spin_rate * cosine / total_mass
+    return shared - mass * length * spin_rate * cosine / total_mass, spin_rate
+
+
+@jit
+def step(parameters: Array, state: Array, action: int, rng: Any) -> tuple[float, bool, bool]:
+    """Push for the length of one Euler step."""
+    push, dt, edge, fall_angle = parameters[4:8]
+    step_reward, failure_reward = parameters[9:]
+    position, velocity, angle, spin = state
+    force = push if action == 1 else -push
+    velocity_rate, spin_rate = accelerations(parameters, angle, spin, force)
     state[0] = position + dt * velocity
     state[1] = velocity + dt * velocity_rate
     state[2] = angle + dt * spin
@@ -115,30 +124,40 @@ class CartPole(CompiledEnvironment):
         """Draw the cart on its track, the pole, and the angles at which it has fallen."""
         position, _, angle, _ = self.state
         edge, fall_angle = self.dynamics.parameters[6:8]
-        # The pole is drawn longer than it is, or it would be small beside the track.
-        length = 1.6 * edge / 2.4 * self.dynamics.parameters[3] / 0.5
-        cart = 0.25 * edge / 2.4
+        length, cart = drawn_sizes(edge, self.dynamics.parameters[3])
         canvas.view(-1.38 * edge, 1.38 * edge, -6 * cart, length + 5 * cart)
-        ground, axle = -1.45 * cart, (position, 0.0)
-        canvas.line([(canvas.left, ground), (canvas.right, ground)], PALE, 2)
-        canvas.line([(-edge, ground), (edge, ground)], INK, 3)
-        for x in (-edge, edge):
-            stop = box(0.12 * cart, 2.6 * cart)
-            canvas.polygon(placed(stop, (x, ground - 0.6 * cart)), fill=RED)
-            canvas.text((x, ground - 1.3 * cart), f"{x:+g}", 13, GREY)
-        for x in np.linspace(-edge, edge, 9)[1:-1]:
-            canvas.line([(x, ground), (x, ground - 0.3 * cart)], INK, 1.5)
-        canvas.text((0.0, ground - 1.3 * cart), "0", 13, GREY)
         for limit in (-fall_angle, fall_angle):
             reach = 1.12 * length
             end = (position + reach * math.sin(limit), reach * math.cos(limit))
-            canvas.line([axle, end], RED, 1.2, dash=6)
-        for x in (-0.7 * cart, 0.7 * cart):
-            canvas.circle((position + x, ground + 0.4 * cart), 0.4 * cart, fill=INK)
-            canvas.circle((position + x, ground + 0.4 * cart), 0.15 * cart, fill=PALE)
-        canvas.polygon(
-            placed(box(2.6 * cart, 0.95 * cart), (position, ground + 0.7 * cart)), fill=INK
-        )
-        tip = (position + length * math.sin(angle), length * math.cos(angle))
-        canvas.line([axle, tip], BLUE, 9)
-        canvas.circle(axle, 0.3 * cart, fill=PALE, outline=INK, width=2)
+            canvas.line([(position, 0.0), end], RED, 1.2, dash=6)
+        draw_cart(canvas, position, angle, edge, self.dynamics.parameters[3])
+
+
+def drawn_sizes(edge: float, length: float) -> tuple[float, float]:
+    """Sizes of the pole and of the cart in a picture of a track that reaches to the edge.
+
+    The pole is drawn longer than it is, or it would be small beside the track.
+    """
+    return 1.6 * edge / 2.4 * length / 0.5, 0.25 * edge / 2.4
+
+
+def draw_cart(canvas: Canvas, position: float, angle: float, edge: float, length: float) -> None:
+    """Draw the cart on its track, and the pole, whose half length is given."""
+    length, cart = drawn_sizes(edge, length)
+    ground, axle = -1.45 * cart, (position, 0.0)
+    canvas.line([(canvas.left, ground), (canvas.right, ground)], PALE, 2)
+    canvas.line([(-edge, ground), (edge, ground)], INK, 3)
+    for x in (-edge, edge):
+        stop = box(0.12 * cart, 2.6 * cart)
+        canvas.polygon(placed(stop, (x, ground - 0.6 * cart)), fill=RED)
+        canvas.text((x, ground - 1.3 * cart), f"{x:+g}", 13, GREY)
+    for x in np.linspace(-edge, edge, 9)[1:-1]:
+        canvas.line([(x, ground), (x, ground - 0.3 * cart)], INK, 1.5)
+    canvas.text((0.0, ground - 1.3 * cart), "0", 13, GREY)
+    for x in (-0.7 * cart, 0.7 * cart):
+        canvas.circle((position + x, ground + 0.4 * cart), 0.4 * cart, fill=INK)
+        canvas.circle((position + x, ground + 0.4 * cart), 0.15 * cart, fill=PALE)
+    canvas.polygon(placed(box(2.6 * cart, 0.95 * cart), (position, ground + 0.7 * cart)), fill=INK)
+    tip = (position + length * math.sin(angle), length * math.cos(angle))
+    canvas.line([axle, tip], BLUE, 9)
+    canvas.circle(axle, 0.3 * cart, fill=PALE, outline=INK, width=2)

@@ -1,0 +1,136 @@
+"""Cart-pole swing-up: swing a hanging pole up and keep it there, where every push costs.
+
+The cart and the pole are those of `cart_pole`, with an Euler step of 0.01 seconds, and the actions
+0, 1 and 2 push to the left, not at all, and to the right. The pole starts hanging down. A push
+costs 0.1. A step after which the pole is upright, slow and near the middle,
+
+    cos(theta) > height,  |theta'| < slow,  |p| < centre
+
+is rewarded by 1. Without a plan to get there it is best to do nothing, for a return of 0. The
+episode terminates where the cart leaves its track.
+
+The state is (p, p', cos(theta), sin(theta), theta'): continuous where the angle jumps from pi to
+-pi, bounded, and with the height as a component, so that a basis sees where rewards are. The bounds
+of the two velocities, which the physics would not have, are beyond what a good policy needs.
+
+References
+----------
+Osband et al. (2020), Behaviour suite for reinforcement learning. Its twenty levels of difficulty
+n = 0 to 19 are ``height=n / 20, centre=1 - n / 20``.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from rblspi.core.compiled import jit
+from rblspi.core.types import Array
+from rblspi.environments.base import CompiledEnvironment, Dynamics
+from rblspi.environments.cart_pole import accelerations, draw_cart, drawn_sizes
+from rblspi.environments.rendering import Canvas, placed
+
+
+@jit
+def reset(parameters: Array, state: Array, rng: Any) -> None:
+    """Start near the middle of the track with the pole hanging, almost at rest."""
+    start = parameters[7]
+    state[0] = rng.uniform(-start, start)
+    state[1] = rng.uniform(-start, start)
+    angle = math.pi + rng.uniform(-start, start)
+    state[2] = math.cos(angle)
+    state[3] = math.sin(angle)
+    state[4] = rng.uniform(-start, start)
+
+
+@jit
+def step(parameters: Array, state: Array, action: int, rng: Any) -> tuple[float, bool, bool]:
+    """Push for the length of one Euler step: positions move with the old velocities."""
+    push, dt, edge = parameters[4], parameters[5], parameters[6]
+    height, slow, centre, move_cost, max_velocity, max_spin = parameters[8:]
+    position, velocity, spin = state[0], state[1], state[4]
+    angle = math.atan2(state[3], state[2])
+    velocity_rate, spin_rate = accelerations(parameters, angle, spin, push * (action - 1))
+    position += dt * velocity
+    angle += dt * spin
+    off = abs(position) >= edge
+    state[0] = min(max(position, -edge), edge)
+    state[1] = min(max(velocity + dt * velocity_rate, -max_velocity), max_velocity)
+    state[2] = math.cos(angle)
+    state[3] = math.sin(angle)
+    state[4] = min(max(spin + dt * spin_rate, -max_spin), max_spin)
+    upright = state[2] > height and abs(state[4]) < slow and abs(position) < centre
+    return (1.0 if upright else 0.0) - move_cost * abs(action - 1), off, False
+
+
+class CartPoleSwingUp(CompiledEnvironment):
+    """Cart-pole swing-up; actions 0, 1, 2 push the cart left, not at all, right.
+
+    Parameters
+    ----------
+    height, slow, centre : float
+        The pole is rewarded where its cosine is above ``height``, its angular velocity below
+        ``slow`` and the cart less than ``centre`` from the middle: the difficulty.
+    move_cost : float
+        Of every push.
+    gravity, cart_mass, pole_mass, length : float
+        The length is half that of the pole.
+    force, time_step : float
+        Newtons of a push, and seconds between actions.
+    edge, start : float
+        The track reaches from -edge to edge; every variable starts within ``start`` of rest.
+    max_velocity, max_spin : float
+        Bounds of the velocities of the cart and of the pole.
+    """
+
+    metadata = CompiledEnvironment.metadata | {"render_fps": 100}
+
+    def __init__(
+        self,
+        height: float = 0.5,
+        slow: float = 1.0,
+        centre: float = 1.0,
+        move_cost: float = 0.1,
+        gravity: float = 9.8,
+        cart_mass: float = 1.0,
+        pole_mass: float = 0.1,
+        length: float = 0.5,
+        force: float = 10.0,
+        time_step: float = 0.01,
+        edge: float = 3.0,
+        start: float = 0.05,
+        max_velocity: float = 5.0,
+        max_spin: float = 10.0,
+        render_mode: str | None = None,
+    ) -> None:
+        parameters = np.array(
+            [
+                *(gravity, cart_mass, pole_mass, length, force, time_step, edge, start),
+                *(height, slow, centre, move_cost, max_velocity, max_spin),
+            ]
+        )
+        high = np.array([edge, max_velocity, 1.0, 1.0, max_spin])
+        super().__init__(
+            Dynamics(reset, step, parameters, state_size=5),
+            gym.spaces.Box(-high, high, dtype=np.float64),
+            gym.spaces.Discrete(3),
+            render_mode,
+        )
+
+    def draw(self, canvas: Canvas) -> None:
+        """Draw the cart, the pole, and the sector in which it is rewarded."""
+        position, _, cosine, sine, _ = self.state
+        edge, (height, _, centre) = self.dynamics.parameters[6], self.dynamics.parameters[8:11]
+        half_length = self.dynamics.parameters[3]
+        length, cart = drawn_sizes(edge, half_length)
+        canvas.view(-1.3 * edge, 1.3 * edge, -1.15 * length, 1.15 * length)
+        arc = np.linspace(-1.0, 1.0, 40) * math.acos(min(max(height, -1.0), 1.0))
+        rim = length * np.column_stack([np.sin(arc), np.cos(arc)])
+        sector = placed(np.vstack([[(0.0, 0.0)], rim]), (position, 0.0))
+        canvas.polygon(sector, fill=(91, 143, 98, 60 if abs(position) < centre else 15))
+        ground = -1.45 * cart
+        canvas.line([(-centre, ground), (centre, ground)], "#5b8f62", 8)
+        draw_cart(canvas, position, math.atan2(sine, cosine), edge, half_length)
