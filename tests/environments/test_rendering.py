@@ -17,6 +17,11 @@ STATES = {
     "InvertedPendulum": ([0.0, 0.0], [-0.1, 0.0], [7.0, 300.0]),
     "CartPole": ([0.0, 0.0, 0.0, 0.0], [0.1, 0.0, 0.0, 0.0], [-9.0, 9.0, -3.0, 9.0]),
     "PuddleWorld": ([0.2, 0.2], [0.25, 0.2], [1.0, 1.0]),
+    "DeepSea": ([0.0, 0.0], [11.0, 0.0], [99.0, 1.0]),
+    "RiverSwim": ([0.0], [1.0], [5.0]),
+    "NChain": ([1.0, 0.0], [2.0, 1.0], [99.0, 108.0]),
+    "CombinationLock": ([3.0], [13.0], [19.0]),
+    "CartPoleSwingUp": ([0.0, 0.0, -1.0, 0.0, 0.0], [0.0, 0.0, 0.0, 1.0, 0.0], [3.0, 5.0, 1, 0, 9]),
 }
 
 
@@ -57,6 +62,8 @@ def test_other_constants_are_drawn():
         ("CartPole", {"edge": 10.0, "length": 2.0}, [0.0, 0.0, 0.0, 0.0]),
         ("PuddleWorld", {"puddles": (), "goal": 0.7}, [0.1, 0.1]),
         ("InvertedPendulum", {"length": 3.0}, [0.3, 0.0]),
+        ("DeepSea", {"size": 50}, [77.0, 0.0]),
+        ("CombinationLock", {"length": 40, "actions": 20}, [3.0]),
     ):
         environment = gym.make(f"rblspi/{name}-v0", render_mode="rgb_array", **arguments)
         environment.reset(seed=0, options={"state": state})

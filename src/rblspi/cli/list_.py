@@ -49,7 +49,7 @@ def _environments(console: Any) -> None:
     others = sorted(
         name for name in gym.registry if name not in ours and not name.startswith("GymV")
     )
-    console.rule("environments of the paper, compiled", align="left")
+    console.rule("environments of this package, compiled", align="left")
     console.print(Columns(ours, padding=(0, 3)))
     console.rule("installed environments; those with discrete actions can be learnt", align="left")
     console.print(Columns(others, padding=(0, 3)))

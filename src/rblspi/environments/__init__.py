@@ -1,4 +1,4 @@
-"""The paper's domains, compiled, under Gymnasium ids that start with ``rblspi/``."""
+"""The paper's domains and problems of exploration, compiled; ids start with ``rblspi/``."""
 
 from __future__ import annotations
 
@@ -19,6 +19,12 @@ _IDS: tuple[tuple[str, str, int | None, dict[str, object]], ...] = (
     ("InvertedPendulum-v0", "inverted_pendulum:InvertedPendulum", 3000, {}),
     ("CartPole-v0", "cart_pole:CartPole", 500, {}),
     ("PuddleWorld-v0", "puddle_world:PuddleWorld", 500, {}),
+    ("DeepSea-v0", "deep_sea:DeepSea", None, {}),
+    ("DeepSeaStochastic-v0", "deep_sea:DeepSea", None, {"stochastic": True}),
+    ("RiverSwim-v0", "river_swim:RiverSwim", None, {}),
+    ("NChain-v0", "n_chain:NChain", None, {}),
+    ("CartPoleSwingUp-v0", "cart_pole_swing_up:CartPoleSwingUp", 1000, {}),
+    ("CombinationLock-v0", "combination_lock:CombinationLock", None, {}),
 )
 
 

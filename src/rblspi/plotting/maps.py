@@ -37,6 +37,10 @@ from rblspi.rollout.steps import episodes as play
 #: names of the dimensions and of the actions of known environments, by a part of their id
 _NAMES: dict[str, tuple[str, str]] = {
     "MountainCar": ("position, velocity", "push left, coast, push right"),
+    "CartPoleSwingUp": (
+        "cart position, cart velocity, cos θ, sin θ, dθ/dt",
+        "push left, coast, push right",
+    ),
     "CartPole": (
         "cart position, cart velocity, pole angle, pole angular velocity",
         "push left, push right",
@@ -48,6 +52,8 @@ _NAMES: dict[str, tuple[str, str]] = {
     ),
     "PuddleWorld": ("x, y", "up, down, left, right"),
     "ChainWalk": ("state", "left, right"),
+    "RiverSwim": ("state", "left, right"),
+    "NChain": ("state", "left, right"),
     "LunarLander": (
         "x, y, x velocity, y velocity, angle, angular velocity, left leg, right leg",
         "coast, fire left, fire main, fire right",
