@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from rblspi.offline import LSPI as LSPI
     from rblspi.offline import LSTD as LSTD
     from rblspi.online import RBLSPI as RBLSPI
+    from rblspi.online import RLSVI as RLSVI
     from rblspi.online import Agent as Agent
     from rblspi.online import OnlineLSPI as OnlineLSPI
     from rblspi.policies import ActionValues as ActionValues
@@ -51,7 +52,7 @@ _MODULES = {
     "model.posterior": "Posterior",
     "model.statistics": "Statistics",
     "offline": "BLSPI BLSTD FQI LSPI LSTD",
-    "online": "Agent OnlineLSPI RBLSPI",
+    "online": "Agent OnlineLSPI RBLSPI RLSVI",
     "policies": "ActionValues LinearPolicy",
     "rollout": "Evaluation evaluate",
 }

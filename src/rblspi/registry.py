@@ -84,6 +84,7 @@ OURS = (
         *("online-lspi", "rblspi.online.online_lspi:OnlineLSPI", "online", "online LSPI"),
         baseline=True,
     ),
+    Algorithm("rlsvi", "rblspi.online.rlsvi:RLSVI", "online", "RLSVI"),
     Algorithm("lspi", "rblspi.offline.lspi:LSPI", "policy", "LSPI"),
     Algorithm("blspi", "rblspi.offline.blspi:BLSPI", "policy", "BLSPI"),
     Algorithm("fqi", "rblspi.offline.fqi:FQI", "policy", "FQI"),

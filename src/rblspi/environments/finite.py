@@ -119,8 +119,7 @@ def _state_values(transitions: Array, rewards: Matrix, policy: Integers, discoun
     states = np.arange(len(rewards))
     followed = transitions[policy, states]
     system = np.eye(len(states)) - discount * followed
-    values: Vector = np.linalg.solve(system, rewards[states, policy])
-    return values
+    return np.asarray(np.linalg.solve(system, rewards[states, policy]), dtype=np.float64)
 
 
 def _improved(policy: Integers, action_values: Matrix) -> Integers:

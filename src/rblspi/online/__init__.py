@@ -3,5 +3,6 @@
 from rblspi.online.agent import Agent
 from rblspi.online.online_lspi import OnlineLSPI
 from rblspi.online.rblspi import RBLSPI
+from rblspi.online.rlsvi import RLSVI
 
-__all__ = ["RBLSPI", "Agent", "OnlineLSPI"]
+__all__ = ["RBLSPI", "RLSVI", "Agent", "OnlineLSPI"]

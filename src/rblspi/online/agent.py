@@ -127,6 +127,13 @@ class Agent(ABC):
     def _weights(self, explore: bool) -> Vector:
         """The weights that the agent acts by, shape (k,): to explore, or by its best estimate."""
 
+    def _steps_to_plan(self) -> int:
+        """Steps until `_plan` is to be called; it may be 0 only after an episode or a step."""
+        return check.LARGEST_COUNT
+
+    def _plan(self) -> None:  # noqa: B027
+        """Plan in Python, between two steps, and let `_steps_to_plan` be positive again."""
+
     def _exploring_epsilon(self) -> float:
         """The probability of a random action while it explores."""
         return 0.0
@@ -225,7 +232,14 @@ class Agent(ABC):
         while steps > 0 and episodes > 0 and not self._stopped:
             start = time.perf_counter()
             finished_before = self._finished
-            made = self._run(min(steps, chunk), 1 if callbacks else min(episodes, chunk))
+            alone = callbacks or self._steps_to_plan() < check.LARGEST_COUNT
+            made = self._run(
+                min(steps, chunk, max(self._steps_to_plan(), 1)),
+                1 if alone else min(episodes, chunk),
+            )
+            if self._steps_to_plan() <= 0:
+                with self._lock:
+                    self._plan()
             steps -= made
             finished = self._episodes[finished_before : self._finished]
             episodes -= len(finished)

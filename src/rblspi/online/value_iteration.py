@@ -1,0 +1,152 @@
+"""Least-squares value iteration on a set of transitions: regress r + gamma max Q(s', .), repeat.
+
+With rows x = phi(s) of the transitions of action a, weights w of the rows, and targets t,
+
+    theta_a = argmin sum w (t - x'theta_a)^2 + lambda |theta_a - theta_0|^2 + p_a,
+    t = r + gamma max_a' y'theta_a',  clipped to what values can be, or r where the episode ended
+
+where p_a is a perturbation of the solution: it makes the weights a random sample, see `RLSVI`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cholesky, solve_triangular
+from scipy.sparse import csr_matrix, issparse
+
+from rblspi.core.types import Matrix, Vector
+from rblspi.data.transitions import Transitions
+from rblspi.features import Features
+
+#: share of features that are not zero below which sparse products are faster
+SPARSE = 0.1
+#: the largest number of sweeps, should the clipped values go in circles
+MOST_SWEEPS = 2000
+
+
+class ValueScale(NamedTuple):
+    """What the rewards say about values, before any value is known.
+
+    A constant added to all rewards of a problem without terminal states moves the centre, and
+    nothing else. Other units change units alone.
+    """
+
+    centre: float  # the value of going on as the data did
+    spread: float  # how far values may be from that
+
+    @classmethod
+    def of(cls, rewards: Vector, terminated: NDArray[np.bool_], discount: float) -> Self:
+        """The scale of values under rewards.
+
+        With the mean discounted time to go H = 1 / (1 - gamma (1 - q)), where q is the share of
+        transitions that terminate, the centre is H mean(r). The spread is the largest of
+        H |r - mean(r)| where the episode goes on, and of |r - centre| where it ends.
+        """
+        horizon = 1.0 / max(1.0 - discount * (1.0 - float(terminated.mean())), 1e-6)
+        mean = float(rewards.mean())
+        centre = horizon * mean
+        deviations = np.where(terminated, rewards - centre, horizon * (rewards - mean))
+        spread = float(np.abs(deviations).max())
+        if spread <= 1e-9 * abs(centre):  # all rewards are the same, but for rounding
+            spread = abs(mean) or 1.0
+        return cls(centre, spread)
+
+
+class Rows(NamedTuple):
+    """Transitions by action, as features; sparse where most of these are zero."""
+
+    x: Sequence[Any]  # phi(s), by action        (rows of a, n)
+    places: Sequence[NDArray[np.int64]]  # of these rows among all
+    rewards: Vector  #                           (rows,)
+    y: Any  # phi(s')                            (rows, n)
+    going: NDArray[np.bool_]  # whether it did not terminate
+
+    @classmethod
+    def of(cls, transitions: Transitions, features: Features, actions: int) -> Self:
+        """The features of all transitions."""
+        x, y = (
+            _thin(features(column))
+            for column in (transitions.observations, transitions.next_observations)
+        )
+        places = [np.flatnonzero(transitions.actions == a) for a in range(actions)]
+        rows = [x[place] for place in places]
+        return cls(rows, places, transitions.rewards, y, ~transitions.terminated)
+
+
+def _thin(rows: Matrix) -> Any:
+    return csr_matrix(rows) if np.count_nonzero(rows) < SPARSE * rows.size else rows
+
+
+class Regression(NamedTuple):
+    """What the regression of every action needs, whatever its targets are."""
+
+    rows: Rows
+    weighted: Sequence[Any]  # W X, by action                         (rows of a, n)
+    factors: Sequence[Any]  # R_a'R_a = X'W X + lambda I    (n, n), or its diagonal (n,)
+    prior: Matrix  # lambda theta_0, by action                        (actions, n)
+
+    @classmethod
+    def of(
+        cls, rows: Rows, penalty: float, prior_mean: Matrix, weights: Vector | None = None
+    ) -> Self:
+        """Factor the matrices; the rows weigh the same unless weights are given."""
+        weighted = [
+            x if weights is None else _times(x, weights[place])
+            for x, place in zip(rows.x, rows.places, strict=True)
+        ]
+        factors = [_factor(x.T @ wx, penalty) for x, wx in zip(rows.x, weighted, strict=True)]
+        return cls(rows, weighted, factors, penalty * prior_mean)
+
+    def solve(self, targets: Vector, perturbation: Matrix) -> Matrix:
+        """R_a^-1 (R_a'^-1 (X'W t + lambda theta_0) + perturbation), by action."""
+        solved = []
+        for a, factor in enumerate(self.factors):
+            right = self.weighted[a].T @ targets[self.rows.places[a]] + self.prior[a]
+            if factor.ndim == 1:
+                solved.append((right / factor + perturbation[a]) / factor)
+            else:
+                whitened = solve_triangular(factor, right, trans=1) + perturbation[a]
+                solved.append(solve_triangular(factor, whitened))
+        return np.stack(solved)
+
+
+def _times(x: Any, weights: Vector) -> Any:
+    return x.multiply(weights[:, None]).tocsr() if issparse(x) else x * weights[:, None]
+
+
+def _factor(gram: Any, penalty: float) -> Any:
+    """The factor R of a Gram matrix with a penalty, or its diagonal if features are indicators."""
+    if issparse(gram):
+        if gram.nnz == np.count_nonzero(gram.diagonal()):
+            return np.sqrt(gram.diagonal() + penalty)
+        gram = gram.toarray()
+    return cholesky(gram + penalty * np.eye(len(gram)))
+
+
+def value_iteration(
+    regression: Regression,
+    discount: float,
+    limits: tuple[float, float],
+    start: Matrix,
+    perturbation: Matrix,
+    precision: float,
+) -> Matrix:
+    """Weights by action, shape (actions, n), such that another sweep hardly changes any target.
+
+    Sweeps end when no target changes by more than (1 - discount) times ``precision``: where
+    regression contracts, values are then precise to that. Values are clipped to ``limits``.
+    """
+    rows, weights = regression.rows, start
+    allowed = max(1.0 - discount, 1e-3) * precision
+    targets = np.full(len(rows.rewards), np.inf)
+    for _ in range(MOST_SWEEPS):
+        ahead = (rows.y @ weights.T).max(axis=1).clip(*limits)
+        before, targets = targets, rows.rewards + discount * np.where(rows.going, ahead, 0.0)
+        if np.abs(targets - before).max() <= allowed:
+            break
+        weights = regression.solve(targets, perturbation)
+    return weights

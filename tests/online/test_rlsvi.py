@@ -1,0 +1,132 @@
+"""Randomised least-squares value iteration against plain versions of its equations."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+from rblspi import RLSVI, Agent, RBFGrid, Transitions
+from rblspi.online.value_iteration import ValueScale
+from tests.support.agents import assert_same_bits
+
+SEA = "rblspi/DeepSea-v0"
+
+
+def remembered(agent: RLSVI) -> Transitions:
+    return agent.session.memory.transitions(agent.features.shape)
+
+
+def test_the_weights_solve_the_sampled_bellman_equation() -> None:
+    """theta_a = (C_a + lambda I)^-1 (sum x t + lambda theta_0) + sigma R_a^-1 z, by loops."""
+    agent = RLSVI("rblspi/ChainWalk-v0", RBFGrid(4), noise_std=0.3, prior_std=2.0, seed=1)
+    agent.learn(300)
+    data = remembered(agent)
+    draw = np.random.default_rng(0).standard_normal((2, agent.features.size))
+    weights = agent._solve(data, draw)
+    scale = ValueScale.of(data.rewards, data.terminated, agent.discount)
+    penalty, n = (0.3 / 2.0) ** 2, agent.features.size
+    constant = agent.features.constant
+    assert constant is not None
+    for a in range(2):
+        gram, right = penalty * np.eye(n), penalty * scale.centre * constant
+        for s, action, reward, after in zip(*data[:4], strict=True):
+            if action == a:
+                x, y = agent.features(s), agent.features(after)
+                gram += np.outer(x, x)
+                right += x * (reward + agent.discount * max(y @ weights[0], y @ weights[1]))
+        upper = np.linalg.cholesky(gram).T
+        expected = np.linalg.solve(gram, right) + 0.3 * np.linalg.solve(upper, draw[a])
+        # Value iteration stops when values are precise to a hundredth of their spread.
+        np.testing.assert_allclose(weights[a], expected, atol=0.01 * scale.spread)
+
+
+def test_the_published_finite_horizon_is_the_step_in_the_state_and_no_discount() -> None:
+    """In the deep sea the row is the step: theta_h is regressed on theta_h+1, backwards."""
+    size = 5
+    agent = RLSVI(gym.make(SEA, size=size), noise_std=0.05, prior_std=0.5, discount=1.0, seed=2)
+    agent.learn(episodes=12)
+    data = remembered(agent)
+    draw = np.random.default_rng(0).standard_normal((2, size * size))
+    found = agent._solve(data, draw)
+    scale = ValueScale.of(data.rewards, data.terminated, 1.0)
+    penalty = (0.05 / 0.5) ** 2
+    table = np.full((2, size * size), scale.centre) + 0.05 / np.sqrt(penalty) * draw
+    for row in reversed(range(size)):
+        for s in range(row * size, (row + 1) * size):
+            for a in range(2):
+                here = (data.observations == s) & (data.actions == a)
+                ahead = table[:, data.next_observations[here]].max(axis=0)
+                targets = data.rewards[here] + np.where(data.terminated[here], 0.0, ahead)
+                count = here.sum() + penalty
+                mean = (targets.sum() + penalty * scale.centre) / count
+                table[a, s] = mean + 0.05 * draw[a, s] / np.sqrt(count)
+    assert np.abs(table - scale.centre).max() < 3 * 0.5  # nothing is clipped
+    np.testing.assert_allclose(found, table, rtol=1e-9)
+
+
+@pytest.mark.parametrize("units", [2.0**-20, 2.0**20])
+def test_other_units_change_units_alone(units: float) -> None:
+    class Scaled(gym.RewardWrapper):
+        def reward(self, reward: float) -> float:
+            return units * reward
+
+    one = RLSVI(gym.make(SEA, size=6), seed=3).learn(episodes=15)
+    other = RLSVI(Scaled(gym.make(SEA, size=6)), seed=3).learn(episodes=15)
+    np.testing.assert_array_equal(units * one.state.sampled, other.state.sampled)
+    np.testing.assert_array_equal(units * one._weights(False), other._weights(False))
+
+
+@pytest.mark.parametrize("offset", [100.0, 10_000.0])
+def test_a_constant_added_to_all_rewards_changes_no_action(offset: float) -> None:
+    """Rewards of 0 and 1, so the offsets are a hundred and ten thousand times what they differ."""
+
+    class Shifted(gym.RewardWrapper):
+        def reward(self, reward: float) -> float:
+            return offset + reward
+
+    settings = {"discount": 0.9, "seed": 4}
+    one, other = (
+        RLSVI(env, RBFGrid(4), **settings).learn(200)
+        for env in (gym.make("rblspi/ChainWalk-v0"), Shifted(gym.make("rblspi/ChainWalk-v0")))
+    )
+    np.testing.assert_array_equal(
+        one.session.memory.actions[:200], other.session.memory.actions[:200]
+    )
+    shift = offset / (1 - 0.9) * one.features.constant
+    difference = (other._weights(False) - one._weights(False)).reshape(2, -1)
+    np.testing.assert_allclose(difference, [shift, shift], rtol=1e-6, atol=1e-6 * offset)
+
+
+def test_it_finds_the_treasure_of_a_deep_sea() -> None:
+    agent = RLSVI(gym.make(SEA, size=8), seed=5).learn(episodes=80)
+    assert (agent.episodes[:, 1] > 0.5).any()
+    env = gym.make(SEA, size=8)
+    observation, _ = env.reset(seed=0)
+    ended, total = False, 0.0
+    while not ended:
+        action, _ = agent.predict(observation, deterministic=True)
+        observation, reward, ended, _, _ = env.step(int(action))
+        total += float(reward)
+    assert total > 0.9
+
+
+@pytest.mark.parametrize("env", [SEA, "rblspi/RiverSwim-v0"])
+def test_learning_in_parts_and_after_a_load_gives_the_same_bits(env: str, tmp_path: Path) -> None:
+    whole = RLSVI(env, seed=6).learn(400)
+    half = RLSVI(env, seed=6).learn(173)
+    half.save(tmp_path / "agent.npz")
+    loaded = Agent.load(tmp_path / "agent.npz")
+    for steps in (1, 99, 127):
+        loaded.learn(steps, reset_num_timesteps=False)
+    assert_same_bits(whole, loaded)
+    np.testing.assert_array_equal(whole._weights(False), loaded._weights(False))
+
+
+def test_settings_are_checked() -> None:
+    with pytest.raises(ValueError, match="noise_std=0"):
+        RLSVI(SEA, noise_std=0.0)
+    with pytest.raises(ValueError, match="prior_std=-1"):
+        RLSVI(SEA, prior_std=-1.0)
