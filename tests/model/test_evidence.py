@@ -55,7 +55,8 @@ def test_sums_of_parts_merge_to_the_sums_of_the_whole():
         np.testing.assert_allclose(merged, whole, rtol=1e-12)
 
 
-def test_the_prior_maximises_the_evidence_given_the_noise():
+def test_the_prior_maximises_the_evidence_given_the_noise(monkeypatch):
+    monkeypatch.setattr("rblspi.model.evidence.LARGEST_PENALTY", 1e6)
     statistics, errors, _ = some_sums(np.random.default_rng(2))
     found = Posterior.by_evidence(statistics, errors, CONSTANT)
 
@@ -66,6 +67,14 @@ def test_the_prior_maximises_the_evidence_given_the_noise():
 
     best = minimize(cost, [0.0], method="Nelder-Mead", options={"xatol": 1e-6, "fatol": 1e-10})
     assert abs(np.log(found.prior_precision) - best.x[0]) <= 0.5 * SPACING + 1e-3
+
+
+def test_the_prior_weighs_at_most_a_hundredth_of_a_transition():
+    statistics, errors, _ = some_sums(np.random.default_rng(2))
+    found = Posterior.by_evidence(statistics, errors, CONSTANT)
+    squared_length = np.trace(statistics.gram, axis1=1, axis2=2).sum() / statistics.count.sum()
+    penalty = found.prior_precision / found.noise_precision
+    assert penalty == pytest.approx(0.01 * squared_length, rel=1e-12)
 
 
 def test_the_noise_is_the_mean_squared_td_error_of_the_mean():

@@ -28,10 +28,15 @@ from rblspi.model.statistics import Statistics, TDErrorSums
 
 #: rounds in which lambda and beta are found in turn; they settle in two or three
 ROUNDS = 4
-#: values of ln lambda, in units of the trace of Sigma, among which the best is taken; the evidence
-#: is flat around its maximum, and a choice among few does not depend on rounding. The least makes
-#: the condition number about 1e12, which leaves four digits
-LOWEST, HIGHEST, SPACING = math.log(1e-12), math.log(100.0), 0.5
+#: the least lambda, in units of the trace of Sigma: it makes the condition number about 1e12, which
+#: leaves four digits
+LEAST_PENALTY = 1e-12
+#: the largest lambda, in transitions with features of mean length. A prior that weighs as much as a
+#: transition draws the values of places that were seen a few times towards the others
+LARGEST_PENALTY = 0.01
+#: steps of ln lambda in the search for the best; the evidence is flat around its maximum, and a
+#: choice among few does not depend on rounding
+SPACING = 0.5
 #: the least noise variance, as a fraction of the mean square of rewards: rounding errors
 LEAST_NOISE = 1e-14
 
@@ -79,6 +84,7 @@ def estimate_precisions(
     sigma += np.triu(sigma, 1).T
     rotated = _without_constant(sigma, g, constant)
     least = LEAST_NOISE * float(td_errors.reward_square[0]) / count
+    squared_length = float(np.trace(statistics.gram, axis1=1, axis2=2).sum()) / count
     penalty = 1e-10 * rotated.trace
     for _ in range(ROUNDS):
         if noise is None:
@@ -89,7 +95,10 @@ def estimate_precisions(
             beta = 1.0 / variance if variance > 0.0 else 1.0  # all rewards are zero
         else:
             beta = noise
-        penalty = _best_penalty(rotated, beta) if prior is None else prior / beta
+        if prior is None:
+            penalty = _best_penalty(rotated, beta, LARGEST_PENALTY * squared_length)
+        else:
+            penalty = prior / beta
     return Precisions(penalty * beta if prior is None else prior, beta)
 
 
@@ -139,16 +148,14 @@ def _complement(unit: Vector) -> Matrix:
     return np.eye(len(unit))[:, 1:] - 2.0 * np.outer(mirror, mirror[1:])
 
 
-def _best_penalty(rotated: _Rotated, beta: float) -> float:
+def _best_penalty(rotated: _Rotated, beta: float, largest: float) -> float:
     """The lambda of the highest evidence; where it is the same for all, the largest."""
     values, squares = rotated.values, beta * rotated.target**2
-    unit = rotated.trace
 
-    def cost(log_penalty: float) -> float:
-        penalty = unit * math.exp(log_penalty)
+    def cost(penalty: float) -> float:
         terms = np.log1p(values / penalty) - squares / (values + penalty)
         return float(terms.sum())
 
-    grid = np.arange(HIGHEST, LOWEST, -SPACING)
-    best = float(grid[np.argmin([cost(point) for point in grid])])
-    return unit * math.exp(best)
+    steps = math.log(max(largest / (LEAST_PENALTY * rotated.trace), 1.0)) / SPACING
+    grid = [largest * math.exp(-SPACING * step) for step in range(int(steps) + 1)]
+    return grid[int(np.argmin([cost(penalty) for penalty in grid]))]
