@@ -85,6 +85,7 @@ OURS = (
         baseline=True,
     ),
     Algorithm("rlsvi", "rblspi.online.rlsvi:RLSVI", "online", "RLSVI"),
+    Algorithm("psrl", "rblspi.online.psrl:PSRL", "online", "PSRL"),
     Algorithm("lspi", "rblspi.offline.lspi:LSPI", "policy", "LSPI"),
     Algorithm("blspi", "rblspi.offline.blspi:BLSPI", "policy", "BLSPI"),
     Algorithm("fqi", "rblspi.offline.fqi:FQI", "policy", "FQI"),

@@ -1,0 +1,210 @@
+"""PSRL: its textbook version, its posterior, what it finds, and what it refuses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+from examples.textbook import agent_rng
+from rblspi import PSRL, Agent, Fourier, OneHot
+from rblspi.core.archive import FileError
+from rblspi.environments.deep_sea import DeepSea
+from rblspi.environments.river_swim import RIGHT, RiverSwim
+from rblspi.online.psrl import MEAN, MODEL_DUE, MODELS, MOST_OUTCOMES, STEPS, draw_model
+from tests.support.agents import assert_same_bits
+from tests.support.textbook_psrl import walk
+
+RIVER, SEA, LOCK = "rblspi/RiverSwim-v0", "rblspi/DeepSea-v0", "rblspi/CombinationLock-v0"
+NOISY_SEA = "rblspi/DeepSeaStochastic-v0"
+
+
+class Diary(gym.Wrapper):
+    """Writes down the actions, and shows rewards in other units and with an offset."""
+
+    def __init__(self, env: gym.Env[Any, Any], unit: float = 1.0, offset: float = 0.0) -> None:
+        super().__init__(env)
+        self.unit, self.offset = unit, offset
+        self.actions: list[int] = []
+
+    def step(self, action: Any) -> Any:
+        self.actions.append(int(action))
+        observation, reward, *rest = self.env.step(action)
+        return observation, self.unit * float(reward) + self.offset, *rest
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "steps"),
+    [
+        (RIVER, {"states": 4}, 400),
+        (SEA, {"size": 4}, 200),
+        (NOISY_SEA, {"size": 4}, 200),
+        (LOCK, {"length": 3, "actions": 3}, 150),
+    ],
+)
+def test_it_walks_like_its_textbook_version(name: str, arguments: Any, steps: int) -> None:
+    env = Diary(gym.make(name, **arguments))
+    agent = PSRL(env, discount=0.9, seed=3).learn(steps)
+    actions, learner = walk(
+        gym.make(name, **arguments), agent.session.seed, agent_rng(3), steps, discount=0.9
+    )
+    assert env.actions == actions
+    exact = learner.plan(*learner.mean())
+    found = agent.policy().weights_by_action.T
+    np.testing.assert_allclose(found, exact, atol=1e-4 * np.ptp(exact) + 1e-12)
+
+
+@pytest.mark.parametrize(("unit", "offset"), [(2.0**-10, 0.0), (3.0, 0.0), (1.0, 5.0), (0.1, -2.0)])
+def test_units_and_offset_of_rewards_change_nothing(unit: float, offset: float) -> None:
+    plain, other = Diary(gym.make(RIVER)), Diary(gym.make(RIVER), unit, offset)
+    one, two = (PSRL(env, seed=1).learn(1500) for env in (plain, other))
+    assert plain.actions == other.actions
+    assert len(set(plain.actions)) == 2
+    np.testing.assert_allclose(
+        two.policy().weights,
+        unit * one.policy().weights + offset / (1 - one.discount),
+        atol=1e-3 * unit * np.ptp(one.policy().weights),
+    )
+
+
+def test_models_have_the_mean_and_the_variance_of_the_posterior() -> None:
+    """Of Dirichlet probabilities with the parameters n_i and c: p and p (1 - p) / (n + c + 1)."""
+    agent = PSRL(RIVER, seed=0).learn(300)
+    state, rng, draws = agent.state, np.random.default_rng(0), 4000
+    probabilities = np.empty((draws, *state.counts.shape))
+    rewards = np.empty((draws, len(state.visits)))
+    for i in range(draws):
+        draw_model(state, rng)
+        probabilities[i], rewards[i] = state.workspace_model[0], state.workspace_model[3]
+    tried = state.visits > 0
+    c = np.repeat(state.surprises[:, 0] / state.surprises[:, 1], 6)[tried, None]
+    n = state.visits[tried, None]
+    p = state.counts[tried] / (n + c)
+    std = np.sqrt(p * (1 - p) / (n + c + 1))
+    found = probabilities[:, tried]
+    assert (np.abs(found.mean(axis=0) - p) <= 5 * std / np.sqrt(draws)).all()
+    assert (np.abs(found.std(axis=0) - std) <= 0.1 * std).all()
+    # Rewards are without noise here; what was never tried is worth anything that the range allows.
+    expected = np.broadcast_to(state.pair_rewards[tried, MEAN], rewards[:, tried].shape)
+    np.testing.assert_allclose(rewards[:, tried], expected, atol=1e-12)
+    np.testing.assert_allclose(rewards[:, ~tried].std(axis=0), 0.005 * 100, rtol=0.1)
+
+
+def test_it_finds_the_treasure_and_keeps_to_it() -> None:
+    sea = DeepSea(8)
+    diagonal = np.arange(8) * 9
+    agent = PSRL(gym.make(SEA, size=8), seed=0).learn(episodes=200)
+    np.testing.assert_array_equal(agent.policy()(diagonal), sea.right_actions[diagonal])
+    assert np.mean(agent.episodes[-50:, 1] > 0.5) > 0.5
+
+
+def test_it_swims() -> None:
+    agent = PSRL(RIVER, seed=0).learn(5000)
+    before = agent.state.rewards[MEAN] * 5000
+    agent.learn(5000)
+    late = (agent.state.rewards[MEAN] * 10_000 - before) / 5000
+    assert late > 0.9 * RiverSwim().optimal_average_reward()
+    assert (agent.policy()(np.arange(6)) == RIGHT).all()
+
+
+def test_a_model_lasts_for_an_episode() -> None:
+    agent = PSRL(gym.make(SEA, size=5), seed=0).learn(episodes=40)
+    drawn = int(agent.state.counters[MODELS])
+    agent.learn(5)
+    assert agent.state.counters[MODELS] == drawn + 1
+    assert agent.state.counters[MODEL_DUE] == 1
+    agent.learn(4)
+    assert agent.state.counters[MODELS] == drawn + 2
+
+
+def test_without_episodes_a_model_lasts_for_a_horizon_at_most() -> None:
+    agent = PSRL(RIVER, discount=0.95, seed=0).learn(2000)
+    drawn = int(agent.state.counters[MODELS])
+    agent.learn(2000)
+    assert 2000 / 20 <= agent.state.counters[MODELS] - drawn <= 2000 / 20 + 12
+
+
+@pytest.mark.parametrize("name", [RIVER, SEA, NOISY_SEA, "FrozenLake-v1"])
+def test_learning_on_after_a_load_gives_the_same_bits(name: str, tmp_path: Path) -> None:
+    whole = PSRL(name, seed=2).learn(episodes=30) if "Frozen" in name else PSRL(name, seed=2)
+    half = PSRL(name, seed=2)
+    if "Frozen" in name:  # plain Python, which goes on between episodes
+        half.learn(episodes=15)
+    else:
+        whole.learn(777)
+        half.learn(333)
+    half.policy()  # looking changes nothing
+    half.save(tmp_path / "agent.npz")
+    loaded = Agent.load(tmp_path / "agent.npz")
+    if "Frozen" in name:
+        loaded.learn(episodes=15, reset_num_timesteps=False)
+    else:
+        loaded.learn(444, reset_num_timesteps=False)
+    assert_same_bits(whole, loaded)
+    np.testing.assert_array_equal(whole.policy().weights, loaded.policy().weights)
+
+
+def test_plain_and_compiled_give_the_same_bits() -> None:
+    compiled, plain = PSRL(NOISY_SEA, seed=4), PSRL(gym.Wrapper(gym.make(NOISY_SEA)), seed=4)
+    assert compiled.session.compiled
+    assert not plain.session.compiled
+    assert_same_bits(compiled.learn(600), plain.learn(600))
+
+
+@pytest.mark.parametrize(("field", "value"), [("outcomes", 7), ("outcomes", -1), ("sizes", 8)])
+def test_a_file_with_indices_out_of_range_is_refused(
+    field: str, value: int, tmp_path: Path
+) -> None:
+    agent = PSRL(RIVER, seed=0).learn(50)
+    getattr(agent.state, field).flat[0] = value
+    agent.save(tmp_path / "agent.npz")
+    with pytest.raises(FileError, match=f"state.{field} holds values out of range"):
+        Agent.load(tmp_path / "agent.npz")
+
+
+class Lottery(gym.Env):
+    """Every step leads to any of many states."""
+
+    observation_space = gym.spaces.Discrete(200)
+    action_space = gym.spaces.Discrete(1)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        return 0, {}
+
+    def step(self, action: Any) -> Any:
+        return int(self.np_random.integers(200)), 1.0, False, True, {}
+
+
+def test_outcomes_beyond_those_that_are_kept_count_as_elsewhere() -> None:
+    agent = PSRL(Lottery(), discount=0.5, seed=0).learn(2000)
+    assert agent.state.sizes[0] == MOST_OUTCOMES
+    assert agent.state.visits[0] == 2000 == agent.state.counters[STEPS]
+    kept = agent.state.counts[0].sum()
+    assert kept == pytest.approx(2000 * MOST_OUTCOMES / 200, rel=0.2)
+    draw_model(agent.state, np.random.default_rng(0))
+    # Beta(nameless + c, kept), with a standard deviation of 0.01
+    assert agent.state.workspace_model.elsewhere[0] == pytest.approx(1 - kept / 2000, abs=0.06)
+
+
+def test_action_values_come_with_intervals() -> None:
+    agent = PSRL(RIVER, discount=0.9, seed=0).learn(5000)
+    values = agent.action_values(np.arange(6))
+    assert values.std is not None
+    assert (values.std > 0).all()
+    truth = RiverSwim().exact_action_values(agent.policy()(np.arange(6)), 0.9)
+    often = agent.state.visits.reshape(2, 6).T > 200
+    assert (np.abs(values.mean - truth)[often] < 5 * values.std[often]).all()
+
+
+def test_what_it_cannot_learn_is_refused() -> None:
+    with pytest.raises(TypeError, match="needs a Discrete observation space, not Box"):
+        PSRL("rblspi/MountainCar-v0")
+    with pytest.raises(TypeError, match=r"takes no basis but OneHot\(\), not Fourier"):
+        PSRL(RIVER, Fourier(3))
+    with pytest.raises(ValueError, match="discount=1: a sampled model may go on for ever"):
+        PSRL(RIVER, discount=1)
+    assert PSRL(RIVER, OneHot(), seed=0).basis == OneHot()
