@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from rblspi.offline import FQI as FQI
     from rblspi.offline import LSPI as LSPI
     from rblspi.offline import LSTD as LSTD
+    from rblspi.online import OPSRL as OPSRL
     from rblspi.online import PSRL as PSRL
     from rblspi.online import RBLSPI as RBLSPI
     from rblspi.online import RLSVI as RLSVI
@@ -53,7 +54,7 @@ _MODULES = {
     "model.posterior": "Posterior",
     "model.statistics": "Statistics",
     "offline": "BLSPI BLSTD FQI LSPI LSTD",
-    "online": "Agent OnlineLSPI PSRL RBLSPI RLSVI",
+    "online": "Agent OPSRL OnlineLSPI PSRL RBLSPI RLSVI",
     "policies": "ActionValues LinearPolicy",
     "rollout": "Evaluation evaluate",
 }

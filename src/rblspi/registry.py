@@ -85,6 +85,7 @@ OURS = (
         baseline=True,
     ),
     Algorithm("rlsvi", "rblspi.online.rlsvi:RLSVI", "online", "RLSVI"),
+    Algorithm("opsrl", "rblspi.online.opsrl:OPSRL", "online", "OPSRL"),
     Algorithm("psrl", "rblspi.online.psrl:PSRL", "online", "PSRL"),
     Algorithm("lspi", "rblspi.offline.lspi:LSPI", "policy", "LSPI"),
     Algorithm("blspi", "rblspi.offline.blspi:BLSPI", "policy", "BLSPI"),

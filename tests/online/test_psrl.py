@@ -14,7 +14,8 @@ from rblspi import PSRL, Agent, Fourier, OneHot
 from rblspi.core.archive import FileError
 from rblspi.environments.deep_sea import DeepSea
 from rblspi.environments.river_swim import RIGHT, RiverSwim
-from rblspi.online.psrl import MEAN, MODEL_DUE, MODELS, MOST_OUTCOMES, STEPS, draw_model
+from rblspi.online.psrl import MEAN, MODEL_DUE, MODELS, STEPS, draw_model
+from rblspi.online.table import MOST_OUTCOMES
 from tests.support.agents import assert_same_bits
 from tests.support.textbook_psrl import walk
 

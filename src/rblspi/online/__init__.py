@@ -2,8 +2,9 @@
 
 from rblspi.online.agent import Agent
 from rblspi.online.online_lspi import OnlineLSPI
+from rblspi.online.opsrl import OPSRL
 from rblspi.online.psrl import PSRL
 from rblspi.online.rblspi import RBLSPI
 from rblspi.online.rlsvi import RLSVI
 
-__all__ = ["PSRL", "RBLSPI", "RLSVI", "Agent", "OnlineLSPI"]
+__all__ = ["OPSRL", "PSRL", "RBLSPI", "RLSVI", "Agent", "OnlineLSPI"]

@@ -23,9 +23,8 @@ the probabilities of these and of "elsewhere" are Dirichlet(n_1, ..., n_m, c). E
 place, drawn with the model: the end of the episode with the share q of all steps that terminated,
 otherwise any of the S states. The mean is that of a Dirichlet prior with the parameters c / S, and
 a draw takes as many numbers as there are outcomes seen, not as there are states. Under this law the
-next outcome is new with probability c / (n + c). For each action, and with one more of both for a
-start, c is therefore the number of repeated visits with a new outcome over the sum of 1 / (n + 1)
-over all repeated visits. It becomes small where nothing is left to chance.
+next outcome is new with probability c / (n + c), which tells c from the data, see `concentration`.
+It becomes small where nothing is left to chance.
 
 **Rewards.** After n visits of a pair its mean reward is N(mean(r), (v_max + n var(r)) / n^2), where
 v_max is the largest variance of rewards that any pair has shown. Where rewards are without noise,
@@ -41,46 +40,33 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-import gymnasium as gym
 import numba
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from rblspi.core import check
 from rblspi.core.compiled import jit, jit_borrowing, jit_inlined
 from rblspi.core.types import Integers, Matrix, Vector
-from rblspi.environments.lookup import make
-from rblspi.features import BasisLike, OneHot, as_basis
-from rblspi.online.agent import Agent, Cost
+from rblspi.online.table import (
+    ANYWHERE,
+    Model,
+    TableAgent,
+    best_action,
+    concentration,
+    count_outcome,
+    index,
+    new_model,
+    outcomes_kept,
+    plan,
+)
 from rblspi.rollout.loop import CONTINUES, TERMINATED, AgentFunctions
-
-#: outcomes that are kept for a state and action; what else follows counts as elsewhere
-MOST_OUTCOMES = 64
-#: error of planned values, relative to their range
-PRECISION = 1e-4
-#: the change that rounding may cause for ever, relative to the values
-ROUNDING = 1e-14
-#: instead of a place elsewhere: all states alike, for the mean model
-ANYWHERE = -1
 
 #: places in `State.counters`; MODEL_DUE: whether the next action needs a new model; STEPS_BEFORE:
 #: when the last one was drawn
 STEPS, TERMINATIONS, EPISODES, MODELS, MODEL_DUE, STEPS_BEFORE = range(6)
-#: places in `State.surprises`: repeated visits with a new outcome; sum of 1 / (n + 1) over all
-SURPRISES, EXPOSURE = range(2)
 #: places in `State.rewards`
 MEAN, LOWEST, HIGHEST = range(3)
 #: places in `State.pair_rewards`, beside MEAN: sum of squares about the mean
 SQUARES = 1
-
-
-class Model(NamedTuple):
-    """A model of the environment, apart from which outcomes there are."""
-
-    probabilities: Matrix  # of the outcomes seen           (k, outcomes)
-    elsewhere: Vector  # probability of the outcome below   (k,)
-    place: Integers  # state, S for the end, or ANYWHERE    (k,)
-    rewards: Vector  #                                      (k,)
 
 
 class State(NamedTuple):
@@ -112,7 +98,7 @@ def act(agent: State, x: Vector, rng: Any) -> int:
     if agent.counters[MODEL_DUE]:
         draw_model(agent, rng)  # line 3
         plan(agent, agent.sampled)  # line 4
-    return _best_action(agent.sampled, x)  # line 6
+    return best_action(agent.sampled, x)  # line 6
 
 
 @jit_inlined
@@ -121,8 +107,8 @@ def observe(
 ) -> None:
     """Count the transition; a new model is due after an episode, or where visits have doubled."""
     states = len(x)
-    pair = action * states + _index(x)
-    _count(agent, pair, states if end == TERMINATED else _index(y))  # line 8
+    pair = action * states + index(x)
+    count_outcome(agent, pair, states if end == TERMINATED else index(y))  # line 8
     _take_reward(agent, pair, reward)
     if end == TERMINATED:
         agent.counters[TERMINATIONS] += 1
@@ -135,46 +121,6 @@ def observe(
         steps = agent.counters[STEPS] - agent.counters[STEPS_BEFORE]
         if doubled or steps * (1.0 - agent.discount) >= 1.0:
             agent.counters[MODEL_DUE] = 1
-
-
-@jit_borrowing
-def _index(x: Vector) -> int:
-    """The state of a one-hot vector."""
-    for i in range(len(x)):
-        if x[i] > 0.0:
-            return i
-    return 0
-
-
-@jit_borrowing
-def _best_action(values: Vector, x: Vector) -> int:
-    """argmax_a Q(s, a); ties go to the first action."""
-    states, best = len(x), 0
-    state = _index(x)
-    for a in range(1, len(values) // states):
-        if values[a * states + state] > values[best * states + state]:
-            best = a
-    return best
-
-
-@jit_borrowing
-def _count(agent: State, pair: int, outcome: int) -> None:
-    """Count a visit and what followed; an outcome beyond those that are kept has no name."""
-    size, n = agent.sizes[pair], agent.visits[pair]
-    surprises = agent.surprises[pair // (len(agent.workspace_values) - 1)]
-    agent.visits[pair] += 1
-    if n > 0:
-        surprises[EXPOSURE] += 1.0 / (n + 1)
-    for i in range(size):
-        if agent.outcomes[pair, i] == outcome:
-            agent.counts[pair, i] += 1
-            return
-    if n > 0:
-        surprises[SURPRISES] += 1.0
-    if size < agent.outcomes.shape[1]:
-        agent.outcomes[pair, size] = outcome
-        agent.counts[pair, size] = 1
-        agent.sizes[pair] = size + 1
 
 
 @jit_borrowing
@@ -217,15 +163,6 @@ def _prior(agent: State) -> Prior:
 
 
 @jit
-def _concentration(agent: State, pair: int) -> float:
-    """The weight c of elsewhere, by the action of the pair; outcomes without a name add to it."""
-    surprises = agent.surprises[pair // (len(agent.workspace_values) - 1)]
-    nameless = agent.visits[pair] - agent.counts[pair].sum()
-    repeated = max(surprises[SURPRISES], 1.0) / max(surprises[EXPOSURE], 1.0)
-    return float(repeated + max(nameless, 0))
-
-
-@jit
 def draw_model(agent: State, rng: Any) -> None:
     """Draw a model from the posterior into the workspace."""
     model, prior = agent.workspace_model, _prior(agent)
@@ -261,7 +198,7 @@ def _draw_probabilities(agent: State, pair: int, rng: Any) -> None:
     for i in range(agent.sizes[pair]):
         model.probabilities[pair, i] = rng.standard_gamma(float(agent.counts[pair, i]))
         total += model.probabilities[pair, i]
-    model.elsewhere[pair] = rng.standard_gamma(_concentration(agent, pair))
+    model.elsewhere[pair] = rng.standard_gamma(concentration(agent, pair))
     total += model.elsewhere[pair]
     model.elsewhere[pair] /= total
     for i in range(agent.sizes[pair]):
@@ -276,60 +213,19 @@ def mean_model(agent: State) -> None:
         if agent.visits[pair] == 0:
             _leave_untried(model, pair, prior.mean)
             continue
-        concentration = _concentration(agent, pair)
-        total = agent.counts[pair].sum() + concentration
+        weight = concentration(agent, pair)
+        total = agent.counts[pair].sum() + weight
         for i in range(agent.sizes[pair]):
             model.probabilities[pair, i] = agent.counts[pair, i] / total
-        model.elsewhere[pair] = (1.0 - prior.ends) * concentration / total
+        model.elsewhere[pair] = (1.0 - prior.ends) * weight / total
         model.place[pair] = ANYWHERE
         model.rewards[pair] = agent.pair_rewards[pair, MEAN]
 
 
-@jit
-def plan(agent: State, action_values: Vector) -> None:
-    """Value iteration in the model of the workspace, from the action values that are given.
-
-    States are swept in both directions in turn, and new values are used at once, until a sweep
-    changes none by more than (1 - discount) PRECISION times the range of the values.
-    """
-    states = len(agent.workspace_values) - 1
-    values = agent.workspace_values[:states]
-    agent.workspace_values[states] = 0.0  # after the end
-    for s in range(states):
-        values[s] = action_values[s::states].max()
-    change, allowed, forward = 1.0, 0.0, False
-    while change > allowed:
-        forward = not forward
-        change, average = 0.0, values.mean()
-        for i in range(states):
-            s = i if forward else states - 1 - i
-            before = values[s]
-            values[s] = _back_up(agent, s, average, action_values)
-            change = max(change, abs(values[s] - before))
-        low, high = values.min(), values.max()
-        allowed = (1.0 - agent.discount) * PRECISION * (high - low)
-        allowed = max(allowed, ROUNDING * max(abs(low), abs(high)))
-
-
-@jit_borrowing
-def _back_up(agent: State, state: int, average: float, action_values: Vector) -> float:
-    """R + discount sum P V for all actions in a state; the highest of them."""
-    model, values = agent.workspace_model, agent.workspace_values
-    highest = -np.inf
-    for pair in range(state, len(action_values), len(values) - 1):
-        place = model.place[pair]
-        expected = model.elsewhere[pair] * (average if place == ANYWHERE else values[place])
-        for i in range(agent.sizes[pair]):
-            expected += model.probabilities[pair, i] * values[agent.outcomes[pair, i]]
-        action_values[pair] = model.rewards[pair] + agent.discount * expected
-        highest = max(highest, action_values[pair])
-    return highest
-
-
 def new_state(actions: int, states: int, discount: float) -> State:
     """Before the first step."""
-    k, most = actions * states, min(states + 1, MOST_OUTCOMES)
-    whole: list[NDArray[np.int64]] = [np.zeros(k, np.int64) for _ in range(4)]
+    k, most = actions * states, outcomes_kept(states)
+    whole = [np.zeros(k, np.int64) for _ in range(3)]
     counters = np.zeros(6, np.int64)
     counters[MODEL_DUE] = 1
     return State(
@@ -344,12 +240,12 @@ def new_state(actions: int, states: int, discount: float) -> State:
         counters=counters,
         sampled=np.zeros(k),
         discount=discount,
-        workspace_model=Model(np.zeros((k, most)), np.zeros(k), whole[3], np.zeros(k)),
+        workspace_model=new_model(k, most),
         workspace_values=np.zeros(states + 1),
     )
 
 
-class PSRL(Agent):
+class PSRL(TableAgent):
     """Learns a table online, acting by the best policy of models sampled from a posterior.
 
     Parameters
@@ -380,53 +276,12 @@ class PSRL(Agent):
     functions = AgentFunctions(act, observe, numba.typeof(new_state(1, 1, 0.0)))
     state: State
 
-    def __init__(
-        self,
-        env: gym.Env[Any, Any] | str,
-        basis: BasisLike | None = None,
-        *,
-        discount: float = 0.99,
-        seed: int | None = None,
-    ) -> None:
-        environment = make(env)
-        if not isinstance(environment.observation_space, gym.spaces.Discrete):
-            raise TypeError(
-                f"PSRL counts visits of states and needs a Discrete observation space, not "
-                f"{environment.observation_space}: use RBLSPI, which learns with features"
-            )
-        if basis is not None and as_basis(basis) != OneHot():
-            raise TypeError(f"PSRL learns a table and takes no basis but OneHot(), not {basis}")
-        if check.fraction("discount", discount) == 1.0:
-            raise ValueError(
-                "discount=1: a sampled model may go on for ever, and PSRL plans in it with a "
-                "discount below 1, such as 0.99"
-            )
-        self._best: tuple[int, Vector] = (-1, np.empty(0))  # steps behind it, action values
-        super().__init__(environment, OneHot(), discount=discount, seed=seed)
-
     def _initial_state(self) -> State:
         return new_state(self.actions, self.features.size, self.discount)
 
-    def _weights(self, explore: bool) -> Vector:
-        return self.state.sampled if explore else self._best_estimate()
-
-    def _best_estimate(self) -> Vector:
-        """Action values in the mean of the posterior."""
-        steps = int(self.state.counters[STEPS])
-        if self._best[0] != steps:
-            values = np.zeros_like(self.state.sampled)
-            mean_model(self.state)
-            plan(self.state, values)
-            self._best = (steps, values)
-        return self._best[1]
-
-    def cost(self) -> Cost:
-        """About what learning takes, if a model is planned in every hundred steps."""
-        usual = super().cost()
-        sweeps = math.log(1e-2 * PRECISION) / math.log(max(self.discount, 0.01))
-        return usual._replace(seconds_a_step=1e-8 * sweeps * usual.weights / 100)
+    def _make_best_model(self) -> None:
+        mean_model(self.state)
 
     def diagnostics(self) -> dict[str, float]:
         """The number of models drawn, and the share of states and actions that were tried."""
-        tried = float(np.mean(self.state.visits > 0))
-        return {"models": float(self.state.counters[MODELS]), "tried": tried}
+        return {"models": float(self.state.counters[MODELS]), **super().diagnostics()}

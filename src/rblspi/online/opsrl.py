@@ -1,0 +1,273 @@
+"""Optimistic posterior sampling: in every sampled model, the unknown may lead to something good.
+
+Beside the algorithm of Tiapkin and others, here with a discount in place of a horizon, a random
+value of the unknown, and plans that follow the data within an episode:
+
+    1     every state and action starts with a pseudo-transition of weight c to the unknown
+    2     for every episode:
+    3         w_i ~ Gamma(n_i) for every outcome seen n_i times, and a value u of the unknown for
+              every state and action                                            `draw`
+    4         Q(s, a) = (sum_i w_i (r + gamma max Q(s_i, .)) + c u(s, a)) / (sum_i w_i + c)
+                                                                                `make_model`, `plan`
+    5         for every step of the episode:
+    6             a = argmax_a Q(s, a)                                          `act`
+    7             observe r, s'; w_i += Exp(1) for this outcome                 `observe`
+    8             line 4 again when the visits of some state and action have doubled
+
+Where no episode has ended yet, line 3 comes every 1 / (1 - gamma) steps: a problem without episodes
+is learnt by this rule alone.
+
+Line 3 is the Bayesian bootstrap: normalised, the weights are Dirichlet(n_1, ..., n_m) distributed.
+The weight c of what never happened follows from how often something new did, see `concentration`:
+where outcomes are always the same, a few visits tell nearly all.
+
+**The value of the unknown** is u ~ N(v + 3 S, S^2). The centre v is the value of going on as the
+agent did so far, and S how far values may be from that, see `scale`. A constant added to all
+rewards, where episodes never terminate, moves all values and changes no action; other units change
+units alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numba
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rblspi.core.compiled import jit, jit_borrowing, jit_inlined
+from rblspi.core.types import Integers, Matrix, Vector
+from rblspi.online.table import (
+    NAMELESS,
+    Model,
+    TableAgent,
+    best_action,
+    concentration,
+    count_outcome,
+    index,
+    new_model,
+    outcomes_kept,
+    plan,
+)
+from rblspi.rollout.loop import CONTINUES, TERMINATED, AgentFunctions
+
+#: how far the unknown is above the centre, in units of the spread
+OPTIMISM = 3.0
+
+#: places in `State.counters`; DRAWN_AT: steps before the last draw; DUE: what the next action needs
+#: first, one of those below
+STEPS, TERMINATIONS, EPISODES, DRAWN_AT, DUE = range(5)
+NOTHING, NEW_PLAN, NEW_DRAW = range(3)
+#: places in `State.rewards`
+MEAN, LOWEST, HIGHEST, LOWEST_LAST, HIGHEST_LAST = range(5)
+
+
+class State(NamedTuple):
+    """What the algorithm carries from step to step; pair a S + s is action a in state s."""
+
+    outcomes: Integers  # next states, S for the end          (k, outcomes)
+    counts: Integers  # n, how often each followed            (k, outcomes)
+    sizes: Integers  # how many outcomes there are            (k,)
+    visits: Integers  #                                       (k,)
+    visits_before: Integers  # at the last plan               (k,)
+    surprises: Matrix  # see `table`                          (actions, 2)
+    weights: Matrix  # w, by outcome                          (k, outcomes)
+    unknown: Vector  # (u - v) / S - 3 of every pair          (k,)
+    pair_rewards: Vector  # mean reward of every pair         (k,)
+    rewards: Vector  # MEAN and limits, see above             (5,)
+    counters: Integers  # see above                           (5,)
+    sampled: Vector  # Q                                      (k,)
+    discount: float
+    workspace_model: Model
+    workspace_values: Vector  # state values; 0 at the end    (S + 1,)
+
+    def integer_ranges(self, actions: int) -> dict[str, tuple[ArrayLike, ArrayLike]]:
+        """Lowest and highest values that a file may hold, by field."""
+        pairs, outcomes = self.outcomes.shape
+        return {"outcomes": (0, pairs // actions), "sizes": (0, outcomes)}
+
+
+@jit_inlined
+def act(agent: State, x: Vector, rng: Any) -> int:
+    """Act by the plan, made anew if that is due."""
+    if agent.counters[DUE] != NOTHING:
+        _plan_anew(agent, rng)
+    return best_action(agent.sampled, x)  # line 6
+
+
+@jit
+def _plan_anew(agent: State, rng: Any) -> None:
+    if agent.counters[DUE] == NEW_DRAW:
+        draw(agent, rng)  # line 3
+    make_model(agent, 1.0)
+    plan(agent, agent.sampled)  # line 4
+    agent.visits_before[:] = agent.visits
+    agent.counters[DUE] = NOTHING
+
+
+@jit_inlined
+def observe(
+    agent: State, x: Vector, action: int, reward: float, y: Vector, end: int, rng: Any
+) -> None:
+    """Count the transition, and say what is due."""
+    states = len(x)
+    pair = action * states + index(x)
+    place = count_outcome(agent, pair, states if end == TERMINATED else index(y))
+    weight = rng.standard_exponential()
+    if place != NAMELESS:
+        agent.weights[pair, place] += weight  # line 7
+    agent.pair_rewards[pair] += (reward - agent.pair_rewards[pair]) / agent.visits[pair]
+    _take_reward(agent, reward, end == TERMINATED)
+    if end != CONTINUES:
+        agent.counters[EPISODES] += 1
+        agent.counters[DUE] = NEW_DRAW
+    elif _lasts_too_long(agent):
+        agent.counters[DUE] = NEW_DRAW
+    elif agent.visits[pair] >= max(2 * agent.visits_before[pair], 1):  # line 8
+        agent.counters[DUE] = NEW_PLAN
+
+
+@jit_borrowing
+def _lasts_too_long(agent: State) -> bool:
+    """Where no episode has ended yet, a draw lasts for 1 / (1 - gamma) steps."""
+    steps = agent.counters[STEPS] - agent.counters[DRAWN_AT]
+    return bool(agent.counters[EPISODES] == 0 and steps * (1.0 - agent.discount) >= 1.0)
+
+
+@jit_borrowing
+def _take_reward(agent: State, reward: float, last: bool) -> None:
+    """The mean of all rewards, and the limits of those within and at the end of episodes."""
+    rewards, counters = agent.rewards, agent.counters
+    counters[STEPS] += 1
+    counters[TERMINATIONS] += last
+    steps, terminations = counters[STEPS], counters[TERMINATIONS]
+    rewards[MEAN] += (reward - rewards[MEAN]) / steps
+    low, high = (LOWEST_LAST, HIGHEST_LAST) if last else (LOWEST, HIGHEST)
+    first = (terminations if last else steps - terminations) == 1
+    rewards[low] = reward if first else min(rewards[low], reward)
+    rewards[high] = reward if first else max(rewards[high], reward)
+
+
+@jit
+def scale(agent: State) -> tuple[float, float]:
+    """The centre and the spread of values, by the rewards alone.
+
+    With the mean discounted time to go H = 1 / (1 - gamma (1 - q)), where q is the share of steps
+    that terminate, the centre is v = H mean(r). The spread is the largest of H |r - mean(r)| where
+    the episode goes on and of |r - v| where it ends.
+    """
+    rewards, steps = agent.rewards, agent.counters[STEPS]
+    if steps == 0:
+        return 0.0, 1.0
+    terminations = agent.counters[TERMINATIONS]
+    horizon = 1.0 / (1.0 - agent.discount * (1.0 - terminations / steps))
+    centre, spread = horizon * rewards[MEAN], 0.0
+    if terminations < steps:
+        further = max(rewards[HIGHEST] - rewards[MEAN], rewards[MEAN] - rewards[LOWEST])
+        spread = horizon * further
+    if terminations > 0:
+        further = max(rewards[HIGHEST_LAST] - centre, centre - rewards[LOWEST_LAST])
+        spread = max(spread, further)
+    if spread <= 1e-9 * abs(centre):  # all rewards are the same, but for rounding
+        spread = abs(rewards[MEAN])
+    return centre, spread if spread > 0.0 else 1.0
+
+
+@jit
+def draw(agent: State, rng: Any) -> None:
+    """Draw the weights of all outcomes, and the values of what is unknown."""
+    counts, sizes = agent.counts, agent.sizes
+    agent.counters[DRAWN_AT] = agent.counters[STEPS]
+    for pair in range(len(sizes)):
+        agent.unknown[pair] = rng.standard_normal()
+        for i in range(sizes[pair]):
+            agent.weights[pair, i] = rng.standard_gamma(float(counts[pair, i]))
+
+
+@jit
+def make_model(agent: State, explore: float) -> None:
+    """Write the sampled model into the workspace; without ``explore``, the mean one.
+
+    In the mean model outcomes weigh as often as they were seen, and the unknown is worth v.
+    """
+    model, end = agent.workspace_model, len(agent.workspace_values) - 1
+    centre, spread = scale(agent)
+    for pair in range(len(agent.sizes)):
+        total = 0.0
+        for i in range(agent.sizes[pair]):
+            weight = agent.weights[pair, i] if explore > 0.0 else float(agent.counts[pair, i])
+            model.probabilities[pair, i] = weight
+            total += weight
+        unknown = centre + explore * spread * (OPTIMISM + agent.unknown[pair])
+        known = total * agent.pair_rewards[pair]
+        new = concentration(agent, pair)
+        total += new
+        for i in range(agent.sizes[pair]):
+            model.probabilities[pair, i] /= total
+        model.elsewhere[pair] = new / total
+        model.place[pair] = end  # where nothing is added to the value of the unknown
+        model.rewards[pair] = (known + new * unknown) / total
+
+
+def new_state(actions: int, states: int, discount: float) -> State:
+    """Before the first step."""
+    k, most = actions * states, outcomes_kept(states)
+    whole = [np.zeros(k, np.int64) for _ in range(3)]
+    counters = np.zeros(5, np.int64)
+    counters[DUE] = NEW_DRAW
+    return State(
+        outcomes=np.zeros((k, most), np.int64),
+        counts=np.zeros((k, most), np.int64),
+        sizes=whole[0],
+        visits=whole[1],
+        visits_before=whole[2],
+        surprises=np.ones((actions, 2)),
+        weights=np.zeros((k, most)),
+        unknown=np.zeros(k),
+        pair_rewards=np.zeros(k),
+        rewards=np.zeros(5),
+        counters=counters,
+        sampled=np.zeros(k),
+        discount=discount,
+        workspace_model=new_model(k, most),
+        workspace_values=np.zeros(states + 1),
+    )
+
+
+class OPSRL(TableAgent):
+    """Learns a table online, acting by models in which the unknown may be good.
+
+    It explores far: what was never tried is attractive from wherever it can be reached. It has
+    no setting but the discount.
+
+    Parameters
+    ----------
+    env : gymnasium.Env or str
+        An environment with discrete observations and actions, or the id of one.
+    basis : OneHot, optional
+        There is no other choice: the values are a table.
+    discount : float
+        gamma, below 1.
+    seed : int, optional
+        Of everything random; one drawn from the operating system unless given.
+
+    Notes
+    -----
+    The best estimate, by which the agent acts when it does not explore, weighs every outcome by how
+    often it was seen, and the unknown is worth as much as going on as until now.
+
+    References
+    ----------
+    Tiapkin, Belomestny, Calandriello, Moulines, Munos, Naumov, Rowland, Valko and Menard,
+    Optimistic posterior sampling for reinforcement learning with few samples and tight guarantees,
+    Advances in Neural Information Processing Systems, 2022.
+    """
+
+    functions = AgentFunctions(act, observe, numba.typeof(new_state(1, 1, 0.0)))
+    state: State
+
+    def _initial_state(self) -> State:
+        return new_state(self.actions, self.features.size, self.discount)
+
+    def _make_best_model(self) -> None:
+        make_model(self.state, 0.0)

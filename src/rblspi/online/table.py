@@ -1,0 +1,217 @@
+"""Tables of what followed what, models made of them, and the best policies of these models.
+
+The functions here work on the state of an agent with the fields
+
+    outcomes, counts, sizes, visits             what was seen, by pair of state and action
+    surprises                                   how often something new was seen, by action
+    workspace_model, workspace_values           a model, and the values of states in it
+    discount
+
+where pair a S + s is action a in state s of S, and the outcome S is the end of the episode.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from typing import Any, NamedTuple
+
+import gymnasium as gym
+import numpy as np
+
+from rblspi.core import check
+from rblspi.core.compiled import jit, jit_borrowing
+from rblspi.core.types import Integers, Matrix, Vector
+from rblspi.environments.lookup import make
+from rblspi.features import BasisLike, OneHot, as_basis
+from rblspi.online.agent import Agent, Cost
+
+#: outcomes that are kept for a state and action
+MOST_OUTCOMES = 64
+#: place of an outcome beyond those that are kept
+NAMELESS = -1
+#: places in ``surprises``: repeated visits with a new outcome; sum of 1 / (n + 1) over all of them
+SURPRISES, EXPOSURE = range(2)
+#: error of planned values, relative to their range
+PRECISION = 1e-4
+#: the change that rounding may cause for ever, relative to the values
+ROUNDING = 1e-14
+#: instead of a place elsewhere: all states alike
+ANYWHERE = -1
+
+
+class Model(NamedTuple):
+    """A model of the environment, apart from which outcomes there are."""
+
+    probabilities: Matrix  # of the outcomes seen           (k, outcomes)
+    elsewhere: Vector  # probability of the outcome below   (k,)
+    place: Integers  # state, S for the end, or ANYWHERE    (k,)
+    rewards: Vector  #                                      (k,)
+
+
+def new_model(pairs: int, outcomes: int) -> Model:
+    """Room for a model."""
+    return Model(
+        np.zeros((pairs, outcomes)), np.zeros(pairs), np.zeros(pairs, np.int64), np.zeros(pairs)
+    )
+
+
+def outcomes_kept(states: int) -> int:
+    """How many outcomes of a state and action there is room for."""
+    return min(states + 1, MOST_OUTCOMES)
+
+
+@jit_borrowing
+def index(x: Vector) -> int:
+    """The state of a one-hot vector."""
+    for i in range(len(x)):
+        if x[i] > 0.0:
+            return i
+    return 0
+
+
+@jit_borrowing
+def best_action(values: Vector, x: Vector) -> int:
+    """argmax_a Q(s, a); ties go to the first action."""
+    states, best = len(x), 0
+    state = index(x)
+    for a in range(1, len(values) // states):
+        if values[a * states + state] > values[best * states + state]:
+            best = a
+    return best
+
+
+@jit_borrowing
+def count_outcome(agent: Any, pair: int, outcome: int) -> int:
+    """Count a visit and what followed; the place of that, or NAMELESS if it is not kept."""
+    size, n = agent.sizes[pair], agent.visits[pair]
+    surprises = agent.surprises[pair // (len(agent.workspace_values) - 1)]
+    agent.visits[pair] += 1
+    if n > 0:
+        surprises[EXPOSURE] += 1.0 / (n + 1)
+    for i in range(size):
+        if agent.outcomes[pair, i] == outcome:
+            agent.counts[pair, i] += 1
+            return int(i)
+    if n > 0:
+        surprises[SURPRISES] += 1.0
+    if size == agent.outcomes.shape[1]:
+        return NAMELESS
+    agent.outcomes[pair, size] = outcome
+    agent.counts[pair, size] = 1
+    agent.sizes[pair] = size + 1
+    return int(size)
+
+
+@jit
+def concentration(agent: Any, pair: int) -> float:
+    """The weight c, in visits, of what never followed a pair; nameless outcomes add to it.
+
+    After n visits, the next outcome is new with probability c / (n + c). For each action, and with
+    one more of both for a start, c is the number of repeated visits with a new outcome over the sum
+    of 1 / (n + 1) over all repeated visits.
+    """
+    surprises = agent.surprises[pair // (len(agent.workspace_values) - 1)]
+    nameless = agent.visits[pair] - agent.counts[pair].sum()
+    repeated = max(surprises[SURPRISES], 1.0) / max(surprises[EXPOSURE], 1.0)
+    return float(repeated + max(nameless, 0))
+
+
+@jit
+def plan(agent: Any, action_values: Vector) -> None:
+    """Value iteration in the model of the workspace, from the action values that are given.
+
+    States are swept in both directions in turn, and new values are used at once, until a sweep
+    changes none by more than (1 - discount) PRECISION times the range of the values.
+    """
+    states = len(agent.workspace_values) - 1
+    values = agent.workspace_values[:states]
+    agent.workspace_values[states] = 0.0  # after the end
+    for s in range(states):
+        values[s] = action_values[s::states].max()
+    change, allowed, forward = 1.0, 0.0, False
+    while change > allowed:
+        forward = not forward
+        change, average = 0.0, values.mean()
+        for i in range(states):
+            s = i if forward else states - 1 - i
+            before = values[s]
+            values[s] = _back_up(agent, s, average, action_values)
+            change = max(change, abs(values[s] - before))
+        low, high = values.min(), values.max()
+        allowed = (1.0 - agent.discount) * PRECISION * (high - low)
+        allowed = max(allowed, ROUNDING * max(abs(low), abs(high)))
+
+
+@jit_borrowing
+def _back_up(agent: Any, state: int, average: float, action_values: Vector) -> float:
+    """R + discount sum P V for all actions in a state; the highest of them."""
+    model, values = agent.workspace_model, agent.workspace_values
+    highest = -np.inf
+    for pair in range(state, len(action_values), len(values) - 1):
+        place = model.place[pair]
+        expected = model.elsewhere[pair] * (average if place == ANYWHERE else values[place])
+        for i in range(agent.sizes[pair]):
+            expected += model.probabilities[pair, i] * values[agent.outcomes[pair, i]]
+        action_values[pair] = model.rewards[pair] + agent.discount * expected
+        highest = max(highest, action_values[pair])
+    return highest
+
+
+class TableAgent(Agent):
+    """An agent that counts outcomes and plans in models of them.
+
+    A subclass writes models into the workspace of its state, whose fields are those of the module.
+    """
+
+    def __init__(
+        self,
+        env: gym.Env[Any, Any] | str,
+        basis: BasisLike | None = None,
+        *,
+        discount: float = 0.99,
+        seed: int | None = None,
+    ) -> None:
+        environment, name = make(env), type(self).__name__
+        if not isinstance(environment.observation_space, gym.spaces.Discrete):
+            raise TypeError(
+                f"{name} counts visits of states and needs a Discrete observation space, not "
+                f"{environment.observation_space}: use RBLSPI, which learns with features"
+            )
+        if basis is not None and as_basis(basis) != OneHot():
+            raise TypeError(f"{name} learns a table and takes no basis but OneHot(), not {basis}")
+        if check.fraction("discount", discount) == 1.0:
+            raise ValueError(
+                f"discount=1: a sampled model may go on for ever, and {name} plans in it with a "
+                "discount below 1, such as 0.99"
+            )
+        self._best: tuple[int, Vector] = (-1, np.empty(0))  # visits behind it, action values
+        super().__init__(environment, OneHot(), discount=discount, seed=seed)
+
+    @abstractmethod
+    def _make_best_model(self) -> None:
+        """Write the best estimate of the model into the workspace."""
+
+    def _weights(self, explore: bool) -> Vector:
+        sampled: Vector = self.state.sampled
+        return sampled if explore else self._best_estimate()
+
+    def _best_estimate(self) -> Vector:
+        """Action values in the best estimate of the model."""
+        visits = int(self.state.visits.sum())
+        if self._best[0] != visits:
+            values = np.zeros_like(self.state.sampled)
+            self._make_best_model()
+            plan(self.state, values)
+            self._best = (visits, values)
+        return self._best[1]
+
+    def cost(self) -> Cost:
+        """About what learning takes, if a model is planned in every hundred steps."""
+        usual = super().cost()
+        sweeps = math.log(1e-2 * PRECISION) / math.log(max(self.discount, 0.01))
+        return usual._replace(seconds_a_step=1e-8 * sweeps * usual.weights / 100)
+
+    def diagnostics(self) -> dict[str, float]:
+        """The share of states and actions that were tried."""
+        return {"tried": float(np.mean(self.state.visits > 0))}
