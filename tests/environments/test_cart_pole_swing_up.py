@@ -83,3 +83,29 @@ def test_doing_nothing_returns_nothing():
     swing = CartPoleSwingUp()
     swing.reset(seed=0)
     assert sum(swing.step(COAST)[1] for _ in range(1000)) == 0.0
+
+
+def controller(state):
+    """Pump energy into the pole, then balance it; both keep the cart near the middle."""
+    position, velocity, cosine, sine, spin = state
+    if cosine > 0.85 and abs(spin) < 4.0:
+        push = 41.3 * math.atan2(sine, cosine) + 8.5 * spin + 0.75 * position + 5.3 * velocity
+        push /= 2.9
+    else:
+        missing = 0.5 * (4 / 3 * 0.5) * spin**2 / 9.8 + cosine - 1.0  # 0 with the energy of the top
+        push = (2.3 * missing * spin * cosine - 0.8 * (position + 0.7 * velocity)) / 0.2
+    return RIGHT if push > 1.0 else LEFT if push < -1.0 else COAST
+
+
+def test_it_can_be_swung_up_within_the_bounds_of_the_velocities():
+    swing = CartPoleSwingUp()
+    state, _ = swing.reset(seed=0)
+    total, fastest = 0.0, np.zeros(5)
+    for _ in range(1000):
+        state, gained, terminated, _, _ = swing.step(controller(state))
+        assert not terminated
+        total += gained
+        fastest = np.maximum(fastest, np.abs(state))
+    assert total > 700
+    assert fastest[1] < 5.0
+    assert fastest[4] < 10.0
