@@ -89,7 +89,7 @@ def test_models_have_the_mean_and_the_variance_of_the_posterior() -> None:
     assert (np.abs(found.mean(axis=0) - p) <= 5 * std / np.sqrt(draws)).all()
     assert (np.abs(found.std(axis=0) - std) <= 0.1 * std).all()
     # Rewards are without noise here; what was never tried is worth anything that the range allows.
-    expected = np.broadcast_to(state.pair_rewards[tried, MEAN], rewards[:, tried].shape)
+    expected = np.broadcast_to(state.rewards[tried, MEAN], rewards[:, tried].shape)
     np.testing.assert_allclose(rewards[:, tried], expected, atol=1e-12)
     np.testing.assert_allclose(rewards[:, ~tried].std(axis=0), 0.005 * 100, rtol=0.1)
 
@@ -104,9 +104,9 @@ def test_it_finds_the_treasure_and_keeps_to_it() -> None:
 
 def test_it_swims() -> None:
     agent = PSRL(RIVER, seed=0).learn(5000)
-    before = agent.state.rewards[MEAN] * 5000
+    before = agent.state.visits @ agent.state.rewards[:, MEAN]
     agent.learn(5000)
-    late = (agent.state.rewards[MEAN] * 10_000 - before) / 5000
+    late = (agent.state.visits @ agent.state.rewards[:, MEAN] - before) / 5000
     assert late > 0.9 * RiverSwim().optimal_average_reward()
     assert (agent.policy()(np.arange(6)) == RIGHT).all()
 

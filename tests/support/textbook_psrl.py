@@ -37,7 +37,8 @@ class TextbookPSRL:
         """q, mu h, h range, v_max."""
         rewards = self.all_rewards or [0.0]
         q = self.terminations / len(rewards)
-        size = max(rewards) - min(rewards) or abs(rewards[0]) or 1.0
+        means = [float(np.mean(r)) for r in self.rewards.values() if r] or [0.0]
+        size = max(means) - min(means) or abs(means[0]) or 1.0
         repeated = [r for r in self.rewards.values() if len(r) > 1]
         noise = max((float(np.var(r, ddof=1)) for r in repeated), default=0.0)
         h = 1 / (1 - self.discount * (1 - q))

@@ -5,8 +5,8 @@ value of the unknown, and plans that follow the data within an episode:
 
     1     every state and action starts with a pseudo-transition of weight c to the unknown
     2     for every episode:
-    3         w_i ~ Gamma(n_i) for every outcome seen n_i times, and a value u of the unknown for
-              every state and action                                            `draw`
+    3         w_i ~ Gamma(n_i) for every outcome seen n_i times; for every state and action
+              a mean reward r and a value u of the unknown                      `draw`
     4         Q(s, a) = (sum_i w_i (r + gamma max Q(s_i, .)) + c u(s, a)) / (sum_i w_i + c)
                                                                                 `make_model`, `plan`
     5         for every step of the episode:
@@ -21,6 +21,8 @@ Line 3 is the Bayesian bootstrap: normalised, the weights are Dirichlet(n_1, ...
 The weight c of what never happened follows from how often something new did, see `concentration`:
 where outcomes are always the same, a few visits tell nearly all.
 
+**Rewards.** After n visits, r ~ N(mean(r), (v_max + n var(r)) / n^2), as for `PSRL`.
+
 **The value of the unknown** is u ~ N(v + 3 S, S^2). The centre v is the value of going on as the
 agent did so far, and S how far values may be from that, see `scale`. A constant added to all
 rewards, where episodes never terminate, moves all values and changes no action; other units change
@@ -29,6 +31,7 @@ units alone.
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numba
@@ -38,7 +41,9 @@ from numpy.typing import ArrayLike
 from rblspi.core.compiled import jit, jit_borrowing, jit_inlined
 from rblspi.core.types import Integers, Matrix, Vector
 from rblspi.online.table import (
+    MEAN,
     NAMELESS,
+    SQUARES,
     Model,
     TableAgent,
     best_action,
@@ -48,6 +53,8 @@ from rblspi.online.table import (
     new_model,
     outcomes_kept,
     plan,
+    reward_noise,
+    take_reward,
 )
 from rblspi.rollout.loop import CONTINUES, TERMINATED, AgentFunctions
 
@@ -58,8 +65,6 @@ OPTIMISM = 3.0
 #: first, one of those below
 STEPS, TERMINATIONS, EPISODES, DRAWN_AT, DUE = range(5)
 NOTHING, NEW_PLAN, NEW_DRAW = range(3)
-#: places in `State.rewards`
-MEAN, LOWEST, HIGHEST, LOWEST_LAST, HIGHEST_LAST = range(5)
 
 
 class State(NamedTuple):
@@ -73,8 +78,8 @@ class State(NamedTuple):
     surprises: Matrix  # see `table`                          (actions, 2)
     weights: Matrix  # w, by outcome                          (k, outcomes)
     unknown: Vector  # (u - v) / S - 3 of every pair          (k,)
-    pair_rewards: Vector  # mean reward of every pair         (k,)
-    rewards: Vector  # MEAN and limits, see above             (5,)
+    errors: Vector  # of mean rewards, in their deviations    (k,)
+    rewards: Matrix  # see `table`                            (k, 2)
     counters: Integers  # see above                           (5,)
     sampled: Vector  # Q                                      (k,)
     discount: float
@@ -116,8 +121,10 @@ def observe(
     weight = rng.standard_exponential()
     if place != NAMELESS:
         agent.weights[pair, place] += weight  # line 7
-    agent.pair_rewards[pair] += (reward - agent.pair_rewards[pair]) / agent.visits[pair]
-    _take_reward(agent, reward, end == TERMINATED)
+    take_reward(agent, pair, reward)
+    agent.counters[STEPS] += 1
+    if end == TERMINATED:
+        agent.counters[TERMINATIONS] += 1
     if end != CONTINUES:
         agent.counters[EPISODES] += 1
         agent.counters[DUE] = NEW_DRAW
@@ -134,43 +141,46 @@ def _lasts_too_long(agent: State) -> bool:
     return bool(agent.counters[EPISODES] == 0 and steps * (1.0 - agent.discount) >= 1.0)
 
 
-@jit_borrowing
-def _take_reward(agent: State, reward: float, last: bool) -> None:
-    """The mean of all rewards, and the limits of those within and at the end of episodes."""
-    rewards, counters = agent.rewards, agent.counters
-    counters[STEPS] += 1
-    counters[TERMINATIONS] += last
-    steps, terminations = counters[STEPS], counters[TERMINATIONS]
-    rewards[MEAN] += (reward - rewards[MEAN]) / steps
-    low, high = (LOWEST_LAST, HIGHEST_LAST) if last else (LOWEST, HIGHEST)
-    first = (terminations if last else steps - terminations) == 1
-    rewards[low] = reward if first else min(rewards[low], reward)
-    rewards[high] = reward if first else max(rewards[high], reward)
+class Scale(NamedTuple):
+    """What the rewards say about values, before any value is known."""
+
+    centre: float  # v
+    spread: float  # S
 
 
 @jit
-def scale(agent: State) -> tuple[float, float]:
-    """The centre and the spread of values, by the rewards alone.
+def scale(agent: State) -> Scale:
+    """The value of going on as until now, and how far values may be from that.
 
     With the mean discounted time to go H = 1 / (1 - gamma (1 - q)), where q is the share of steps
-    that terminate, the centre is v = H mean(r). The spread is the largest of H |r - mean(r)| where
-    the episode goes on and of |r - v| where it ends.
+    that terminate, v = H mean(r). One step of a pair with the mean reward r, of whose visits the
+    share e terminates, is better than v by r + gamma (1 - e) v - v. The spread is the largest such
+    difference, times H where the step may be repeated.
     """
-    rewards, steps = agent.rewards, agent.counters[STEPS]
-    if steps == 0:
-        return 0.0, 1.0
-    terminations = agent.counters[TERMINATIONS]
-    horizon = 1.0 / (1.0 - agent.discount * (1.0 - terminations / steps))
-    centre, spread = horizon * rewards[MEAN], 0.0
-    if terminations < steps:
-        further = max(rewards[HIGHEST] - rewards[MEAN], rewards[MEAN] - rewards[LOWEST])
-        spread = horizon * further
-    if terminations > 0:
-        further = max(rewards[HIGHEST_LAST] - centre, centre - rewards[LOWEST_LAST])
-        spread = max(spread, further)
-    if spread <= 1e-9 * abs(centre):  # all rewards are the same, but for rounding
-        spread = abs(rewards[MEAN])
-    return centre, spread if spread > 0.0 else 1.0
+    steps, discount = max(agent.counters[STEPS], 1), agent.discount
+    horizon = 1.0 / (1.0 - discount * (1.0 - agent.counters[TERMINATIONS] / steps))
+    total, size = 0.0, 0.0
+    for pair in range(len(agent.visits)):
+        total += agent.visits[pair] * agent.rewards[pair, MEAN]
+        size = max(size, abs(agent.rewards[pair, MEAN]))
+    centre, spread = horizon * total / steps, 0.0
+    for pair in range(len(agent.visits)):
+        if agent.visits[pair] > 0:
+            ends = _share_of_ends(agent, pair)
+            better = agent.rewards[pair, MEAN] + (discount * (1.0 - ends) - 1.0) * centre
+            spread = max(spread, abs(better) * (ends + (1.0 - ends) * horizon))
+    if spread <= 1e-9 * horizon * size:  # all rewards are the same, but for rounding
+        spread = size if size > 0.0 else 1.0
+    return Scale(centre, spread)
+
+
+@jit_borrowing
+def _share_of_ends(agent: State, pair: int) -> float:
+    end = len(agent.workspace_values) - 1
+    for i in range(agent.sizes[pair]):
+        if agent.outcomes[pair, i] == end:
+            return float(agent.counts[pair, i] / agent.visits[pair])
+    return 0.0
 
 
 @jit
@@ -180,6 +190,7 @@ def draw(agent: State, rng: Any) -> None:
     agent.counters[DRAWN_AT] = agent.counters[STEPS]
     for pair in range(len(sizes)):
         agent.unknown[pair] = rng.standard_normal()
+        agent.errors[pair] = rng.standard_normal()
         for i in range(sizes[pair]):
             agent.weights[pair, i] = rng.standard_gamma(float(counts[pair, i]))
 
@@ -192,6 +203,7 @@ def make_model(agent: State, explore: float) -> None:
     """
     model, end = agent.workspace_model, len(agent.workspace_values) - 1
     centre, spread = scale(agent)
+    noise = reward_noise(agent)
     for pair in range(len(agent.sizes)):
         total = 0.0
         for i in range(agent.sizes[pair]):
@@ -199,7 +211,9 @@ def make_model(agent: State, explore: float) -> None:
             model.probabilities[pair, i] = weight
             total += weight
         unknown = centre + explore * spread * (OPTIMISM + agent.unknown[pair])
-        known = total * agent.pair_rewards[pair]
+        n, reward = max(agent.visits[pair], 1), agent.rewards[pair, MEAN]
+        std = math.sqrt(noise + agent.rewards[pair, SQUARES]) / n
+        known = total * (reward + explore * std * agent.errors[pair])
         new = concentration(agent, pair)
         total += new
         for i in range(agent.sizes[pair]):
@@ -224,8 +238,8 @@ def new_state(actions: int, states: int, discount: float) -> State:
         surprises=np.ones((actions, 2)),
         weights=np.zeros((k, most)),
         unknown=np.zeros(k),
-        pair_rewards=np.zeros(k),
-        rewards=np.zeros(5),
+        errors=np.zeros(k),
+        rewards=np.zeros((k, 2)),
         counters=counters,
         sampled=np.zeros(k),
         discount=discount,

@@ -31,8 +31,8 @@ v_max is the largest variance of rewards that any pair has shown. Where rewards 
 one visit tells all.
 
 **What was never tried.** A pair without a visit has no model: trying it is worth
-N(mu h, (h range)^2), with the mean mu and the range of all rewards so far and the horizon
-h = 1 / (1 - gamma (1 - q)).
+N(mu h, (h range)^2), with the mean mu of all rewards so far, the range of the mean rewards of the
+pairs that were tried, and the horizon h = 1 / (1 - gamma (1 - q)).
 """
 
 from __future__ import annotations
@@ -44,10 +44,12 @@ import numba
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rblspi.core.compiled import jit, jit_borrowing, jit_inlined
+from rblspi.core.compiled import jit, jit_inlined
 from rblspi.core.types import Integers, Matrix, Vector
 from rblspi.online.table import (
     ANYWHERE,
+    MEAN,
+    SQUARES,
     Model,
     TableAgent,
     best_action,
@@ -57,16 +59,14 @@ from rblspi.online.table import (
     new_model,
     outcomes_kept,
     plan,
+    reward_noise,
+    take_reward,
 )
 from rblspi.rollout.loop import CONTINUES, TERMINATED, AgentFunctions
 
 #: places in `State.counters`; MODEL_DUE: whether the next action needs a new model; STEPS_BEFORE:
 #: when the last one was drawn
 STEPS, TERMINATIONS, EPISODES, MODELS, MODEL_DUE, STEPS_BEFORE = range(6)
-#: places in `State.rewards`
-MEAN, LOWEST, HIGHEST = range(3)
-#: places in `State.pair_rewards`, beside MEAN: sum of squares about the mean
-SQUARES = 1
 
 
 class State(NamedTuple):
@@ -77,8 +77,7 @@ class State(NamedTuple):
     sizes: Integers  # how many outcomes there are          (k,)
     visits: Integers  #                                     (k,)
     visits_before: Integers  # when the model was drawn     (k,)
-    pair_rewards: Matrix  # MEAN and SQUARES of every pair  (k, 2)
-    rewards: Vector  # MEAN, LOWEST, HIGHEST of all steps   (3,)
+    rewards: Matrix  # MEAN and SQUARES of every pair       (k, 2)
     surprises: Matrix  # SURPRISES and EXPOSURE by action   (actions, 2)
     counters: Integers  # see above                         (6,)
     sampled: Vector  # action values in the sampled model   (k,)
@@ -109,7 +108,8 @@ def observe(
     states = len(x)
     pair = action * states + index(x)
     count_outcome(agent, pair, states if end == TERMINATED else index(y))  # line 8
-    _take_reward(agent, pair, reward)
+    take_reward(agent, pair, reward)
+    agent.counters[STEPS] += 1
     if end == TERMINATED:
         agent.counters[TERMINATIONS] += 1
     if end != CONTINUES:
@@ -121,20 +121,6 @@ def observe(
         steps = agent.counters[STEPS] - agent.counters[STEPS_BEFORE]
         if doubled or steps * (1.0 - agent.discount) >= 1.0:
             agent.counters[MODEL_DUE] = 1
-
-
-@jit_borrowing
-def _take_reward(agent: State, pair: int, reward: float) -> None:
-    """Mean and range of all rewards; mean and squares of those of the pair (Welford)."""
-    overall, own = agent.rewards, agent.pair_rewards[pair]
-    agent.counters[STEPS] += 1
-    first = agent.counters[STEPS] == 1
-    overall[LOWEST] = reward if first else min(overall[LOWEST], reward)
-    overall[HIGHEST] = reward if first else max(overall[HIGHEST], reward)
-    overall[MEAN] += (reward - overall[MEAN]) / agent.counters[STEPS]
-    difference = reward - own[MEAN]
-    own[MEAN] += difference / agent.visits[pair]
-    own[SQUARES] += difference * (reward - own[MEAN])
 
 
 class Prior(NamedTuple):
@@ -149,17 +135,18 @@ class Prior(NamedTuple):
 @jit
 def _prior(agent: State) -> Prior:
     ends = agent.counters[TERMINATIONS] / max(agent.counters[STEPS], 1)
-    size = agent.rewards[HIGHEST] - agent.rewards[LOWEST]
-    if size == 0.0:  # then what rewards tell of the units is their size
-        size = abs(agent.rewards[MEAN])
-    if size == 0.0:
-        size = 1.0
-    noise = 0.0
-    for pair in range(len(agent.visits)):
-        if agent.visits[pair] > 1:
-            noise = max(noise, agent.pair_rewards[pair, SQUARES] / (agent.visits[pair] - 1))
     horizon = 1.0 / (1.0 - agent.discount * (1.0 - ends))
-    return Prior(ends, horizon * agent.rewards[MEAN], horizon * size, noise)
+    total, low, high = 0.0, np.inf, -np.inf
+    for pair in range(len(agent.visits)):
+        n, mean = agent.visits[pair], agent.rewards[pair, MEAN]
+        if n > 0:
+            total += n * mean
+            low, high = min(low, mean), max(high, mean)
+    size = high - low
+    if not size > 0.0:  # then what rewards tell of the units is their size, if they are not 0
+        size = abs(high) if abs(high) > 0.0 and agent.counters[STEPS] > 0 else 1.0
+    mean = total / max(agent.counters[STEPS], 1)
+    return Prior(ends, horizon * mean, horizon * size, reward_noise(agent))
 
 
 @jit
@@ -172,8 +159,8 @@ def draw_model(agent: State, rng: Any) -> None:
         if n == 0:
             _leave_untried(model, pair, prior.mean + prior.std * normal)
             continue
-        variance = (prior.noise + agent.pair_rewards[pair, SQUARES]) / n**2
-        model.rewards[pair] = agent.pair_rewards[pair, MEAN] + math.sqrt(variance) * normal
+        variance = (prior.noise + agent.rewards[pair, SQUARES]) / n**2
+        model.rewards[pair] = agent.rewards[pair, MEAN] + math.sqrt(variance) * normal
         _draw_probabilities(agent, pair, rng)
         over, place = rng.random() < prior.ends, int(states * rng.random())
         model.place[pair] = states if over else place
@@ -219,7 +206,7 @@ def mean_model(agent: State) -> None:
             model.probabilities[pair, i] = agent.counts[pair, i] / total
         model.elsewhere[pair] = (1.0 - prior.ends) * weight / total
         model.place[pair] = ANYWHERE
-        model.rewards[pair] = agent.pair_rewards[pair, MEAN]
+        model.rewards[pair] = agent.rewards[pair, MEAN]
 
 
 def new_state(actions: int, states: int, discount: float) -> State:
@@ -234,8 +221,7 @@ def new_state(actions: int, states: int, discount: float) -> State:
         sizes=whole[0],
         visits=whole[1],
         visits_before=whole[2],
-        pair_rewards=np.zeros((k, 2)),
-        rewards=np.zeros(3),
+        rewards=np.zeros((k, 2)),
         surprises=np.ones((actions, 2)),
         counters=counters,
         sampled=np.zeros(k),

@@ -3,6 +3,7 @@
 The functions here work on the state of an agent with the fields
 
     outcomes, counts, sizes, visits             what was seen, by pair of state and action
+    rewards                                     their MEAN and SQUARES, by pair
     surprises                                   how often something new was seen, by action
     workspace_model, workspace_values           a model, and the values of states in it
     discount
@@ -30,6 +31,8 @@ from rblspi.online.agent import Agent, Cost
 MOST_OUTCOMES = 64
 #: place of an outcome beyond those that are kept
 NAMELESS = -1
+#: places in ``rewards``: mean, and sum of squares about it
+MEAN, SQUARES = range(2)
 #: places in ``surprises``: repeated visits with a new outcome; sum of 1 / (n + 1) over all of them
 SURPRISES, EXPOSURE = range(2)
 #: error of planned values, relative to their range
@@ -101,6 +104,25 @@ def count_outcome(agent: Any, pair: int, outcome: int) -> int:
     agent.counts[pair, size] = 1
     agent.sizes[pair] = size + 1
     return int(size)
+
+
+@jit_borrowing
+def take_reward(agent: Any, pair: int, reward: float) -> None:
+    """Mean and squares of the rewards of a pair, whose visit is counted already (Welford)."""
+    rewards = agent.rewards[pair]
+    difference = reward - rewards[MEAN]
+    rewards[MEAN] += difference / agent.visits[pair]
+    rewards[SQUARES] += difference * (reward - rewards[MEAN])
+
+
+@jit_borrowing
+def reward_noise(agent: Any) -> float:
+    """The largest variance that the rewards of a pair have shown."""
+    largest = 0.0
+    for pair in range(len(agent.visits)):
+        if agent.visits[pair] > 1:
+            largest = max(largest, agent.rewards[pair, SQUARES] / (agent.visits[pair] - 1))
+    return largest
 
 
 @jit

@@ -1,0 +1,103 @@
+"""OPSRL: its textbook version, units and offsets, what it finds, and going on after a load."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+from examples.textbook import agent_rng
+from rblspi import OPSRL, Agent, RBFGrid
+from rblspi.environments.deep_sea import DeepSea
+from rblspi.environments.river_swim import RIGHT
+from tests.support.agents import assert_same_bits
+from tests.support.textbook_opsrl import walk
+
+RIVER, SEA, LOCK = "rblspi/RiverSwim-v0", "rblspi/DeepSea-v0", "rblspi/CombinationLock-v0"
+NOISY_SEA, CHAIN = "rblspi/DeepSeaStochastic-v0", "rblspi/NChain-v0"
+
+
+class Diary(gym.Wrapper):
+    """Writes down the actions, and shows rewards in other units and with an offset."""
+
+    def __init__(self, env: gym.Env[Any, Any], unit: float = 1.0, offset: float = 0.0) -> None:
+        super().__init__(env)
+        self.unit, self.offset = unit, offset
+        self.actions: list[int] = []
+
+    def step(self, action: Any) -> Any:
+        self.actions.append(int(action))
+        observation, reward, *rest = self.env.step(action)
+        return observation, self.unit * float(reward) + self.offset, *rest
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "steps"),
+    [
+        (RIVER, {"states": 4}, 200),
+        (SEA, {"size": 4}, 120),
+        (NOISY_SEA, {"size": 4}, 120),
+        (LOCK, {"length": 3, "actions": 3}, 100),
+        (CHAIN, {"length": 5}, 100),
+    ],
+)
+def test_it_walks_like_its_textbook_version(name: str, arguments: Any, steps: int) -> None:
+    env = Diary(gym.make(name, **arguments))
+    agent = OPSRL(env, discount=0.9, seed=3).learn(steps)
+    plain = gym.make(name, **arguments)
+    actions, learner = walk(plain, agent.session.seed, agent_rng(3), steps, discount=0.9)
+    assert env.actions == actions
+    exact = learner.values(explore=False)
+    found = agent.policy().weights_by_action.T
+    np.testing.assert_allclose(found, exact, atol=1e-4 * np.ptp(exact) + 1e-12)
+
+
+@pytest.mark.parametrize("unit", [2.0**-20, 2.0**20])
+def test_other_units_change_units_alone(unit: float) -> None:
+    one, two = (OPSRL(Diary(gym.make(NOISY_SEA), u), seed=1).learn(800) for u in (1.0, unit))
+    np.testing.assert_array_equal(unit * one.policy().weights, two.policy().weights)
+
+
+@pytest.mark.parametrize("offset", [0.5, 50.0])
+def test_a_constant_added_to_all_rewards_changes_no_action(offset: float) -> None:
+    """While the river's rewards are 0 and 0.005, the offsets are 100 and 10,000 times as much."""
+    plain, other = Diary(gym.make(RIVER)), Diary(gym.make(RIVER), 1.0, offset)
+    one, two = (OPSRL(env, seed=1).learn(1500) for env in (plain, other))
+    assert plain.actions == other.actions
+    assert len(set(plain.actions)) == 2
+    shifted = one.policy().weights + offset / (1 - one.discount)
+    np.testing.assert_allclose(two.policy().weights, shifted, atol=1e-3 * np.ptp(shifted))
+
+
+def test_it_finds_the_treasure_and_keeps_to_it() -> None:
+    size = 15
+    diagonal = np.arange(size) * (size + 1)
+    agent = OPSRL(gym.make(SEA, size=size), seed=0).learn(episodes=200)
+    np.testing.assert_array_equal(agent.policy()(diagonal), DeepSea(size).right_actions[diagonal])
+
+
+def test_it_swims() -> None:
+    agent = OPSRL(RIVER, seed=0).learn(3000)
+    assert (agent.policy()(np.arange(6)) == RIGHT).all()
+
+
+@pytest.mark.parametrize("name", [RIVER, SEA])
+def test_learning_on_after_a_load_gives_the_same_bits(name: str, tmp_path: Path) -> None:
+    whole, half = OPSRL(name, seed=2).learn(777), OPSRL(name, seed=2).learn(333)
+    half.policy()  # looking changes nothing
+    half.save(tmp_path / "agent.npz")
+    loaded = Agent.load(tmp_path / "agent.npz").learn(444, reset_num_timesteps=False)
+    assert_same_bits(whole, loaded)
+    np.testing.assert_array_equal(whole.policy().weights, loaded.policy().weights)
+
+
+def test_it_wants_a_table() -> None:
+    with pytest.raises(TypeError, match="OPSRL counts visits of states and needs a Discrete"):
+        OPSRL("CartPole-v1")
+    with pytest.raises(TypeError, match="takes no basis but OneHot"):
+        OPSRL(RIVER, RBFGrid(3))
+    with pytest.raises(ValueError, match="discount=1"):
+        OPSRL(RIVER, discount=1.0)
