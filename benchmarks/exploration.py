@@ -1,0 +1,187 @@
+"""Agents on problems that need deep exploration: the table of docs/exploration.md.
+
+    python -m benchmarks.exploration FILE [SEEDS]
+
+Every finished run is a line of FILE, and is not made again: stop and go on as you like. Seeds are
+from 1000 on; everything was chosen with seeds below 100.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any, NamedTuple
+
+for _library in ("OPENBLAS", "OMP", "MKL"):
+    os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
+
+import gymnasium as gym
+import numpy as np
+
+from rblspi import OPSRL, PSRL, RBLSPI, RLSVI, Agent
+from rblspi.environments.deep_sea import BAD
+from rblspi.environments.river_swim import RiverSwim
+
+FIRST = 1000
+AGENTS: dict[str, type[Agent]] = {"OPSRL": OPSRL, "PSRL": PSRL, "RLSVI": RLSVI, "RBLSPI": RBLSPI}
+
+
+class Problem(NamedTuple):
+    """An environment, how long to learn in it, and what is measured."""
+
+    measure: Callable[[Agent, int], float]  # NaN: never
+    goal: str
+    reached: Callable[[float], bool]
+    id: str
+    arguments: dict[str, Any]
+    duration: int  # in episodes, or in steps where there are none
+    agents: tuple[str, ...] = tuple(AGENTS)
+    seeds: int = 20
+    varied: str = ""  # an argument that differs from seed to seed
+
+
+def greedy_return(agent: Agent) -> float:
+    """The return of an episode by the best estimate."""
+    env = gym.make(agent.env.spec)
+    observation, _ = env.reset(seed=0)
+    total, ended = 0.0, False
+    while not ended:
+        action, _ = agent.predict(observation, deterministic=True)
+        observation, reward, terminated, truncated, _ = env.step(int(action))
+        total, ended = total + float(reward), terminated or truncated
+    return total
+
+
+def treasure(agent: Agent, episodes: int) -> float:
+    """The first episode with the treasure, if the best estimate finds it in the end."""
+    agent.learn(episodes=episodes)
+    found = np.flatnonzero(agent.episodes[:, 1] > 0.5)
+    return float(found[0] + 1) if len(found) and greedy_return(agent) > 0.5 else np.nan
+
+
+def bad_share(agent: Agent, episodes: int) -> float:
+    """The share of bad episodes among the last 100."""
+    bad: list[float] = []
+    agent.learn(episodes=episodes, callback=lambda a: bad.append(a.session.episode.state[BAD]))
+    return float(np.mean(bad[-100:]))
+
+
+def share_of_best(agent: Agent, steps: int) -> float:
+    """The mean reward of the second half of the steps, as a share of the best policy's."""
+    agent.learn(steps // 2)
+    before = float(agent.session.episode.episode_return[0])
+    agent.learn(steps // 2)
+    gained = float(agent.session.episode.episode_return[0]) - before
+    return gained / (steps // 2) / RiverSwim().optimal_average_reward()
+
+
+def first_best(agent: Agent, episodes: int) -> float:
+    """The first episode with the best return."""
+    agent.learn(episodes=episodes)
+    best = agent.env.unwrapped.optimal_return()  # type: ignore[attr-defined]
+    found = np.flatnonzero(agent.episodes[:, 1] >= best - 1e-9)
+    return float(found[0] + 1) if len(found) else np.nan
+
+
+def _sea(size: int, episodes: int, **more: Any) -> Problem:
+    goal = f"solved within {episodes:,} episodes"
+    arguments = {"size": size}
+    return Problem(
+        *(treasure, goal, lambda x: x <= episodes, "rblspi/DeepSea-v0", arguments, episodes),
+        **{"varied": "mapping_seed", **more},
+    )
+
+
+TABLES = ("OPSRL", "PSRL")
+PROBLEMS = {
+    "DeepSea 10": _sea(10, 100),
+    "DeepSea 20": _sea(20, 300, agents=("OPSRL", "PSRL", "RBLSPI")),
+    "DeepSea 30": _sea(30, 700, agents=TABLES),
+    "DeepSea 50": _sea(50, 2000, agents=TABLES, seeds=5),
+    "stochastic DeepSea 20": Problem(
+        bad_share,
+        "less than 80% bad among episodes 901 to 1,000",
+        lambda x: x < 0.8,
+        "rblspi/DeepSeaStochastic-v0",
+        {"size": 20},
+        1000,
+        TABLES,
+        varied="mapping_seed",
+    ),
+    "RiverSwim 6": Problem(
+        share_of_best,
+        "90% of the best mean reward in steps 5,001 to 10,000",
+        lambda x: x >= 0.9,
+        *("rblspi/RiverSwim-v0", {}, 10_000, ("OPSRL", "PSRL", "RBLSPI")),
+    ),
+    "N-chain 100": Problem(
+        first_best,
+        "an optimal episode within 60",
+        lambda x: x <= 60,
+        *("rblspi/NChain-v0", {"length": 100}, 100, ("OPSRL", "PSRL", "RBLSPI")),
+    ),
+}
+
+
+def run(name: str, agent: str, seed: int) -> dict[str, Any]:
+    """One agent on one problem."""
+    problem = PROBLEMS[name]
+    varied = {problem.varied: seed} if problem.varied else {}
+    made = AGENTS[agent](gym.make(problem.id, **problem.arguments, **varied), seed=seed)
+    start = time.perf_counter()
+    value = problem.measure(made, problem.duration)
+    steps = made.state.counters[0] if agent in TABLES else made.num_timesteps
+    microseconds = 1e6 * (time.perf_counter() - start) / max(int(steps), 1)
+    return {"problem": name, "agent": agent, "seed": seed, "value": value, "us": microseconds}
+
+
+def missing(path: Path, seeds: int) -> Iterator[tuple[str, str, int]]:
+    """The runs that are not in the file."""
+    lines = path.read_text().splitlines() if path.exists() else []
+    done = {(line["problem"], line["agent"], line["seed"]) for line in map(json.loads, lines)}
+    for name, problem in PROBLEMS.items():
+        for agent in problem.agents:
+            for seed in range(FIRST, FIRST + min(seeds, problem.seeds)):
+                if (name, agent, seed) not in done:
+                    yield name, agent, seed
+
+
+def table(path: Path) -> None:
+    """Median, worst and how many reached the goal, by problem and agent."""
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    print("| problem | goal | agent | reached | median | range | us a step |")
+    print("|---|---|---|---|---|---|---|")
+    for name, problem in PROBLEMS.items():
+        for agent in problem.agents:
+            found = [x for x in lines if (x["problem"], x["agent"]) == (name, agent)]
+            if not found:
+                continue
+            values = np.array([x["value"] for x in found], dtype=float)
+            reached = sum(problem.reached(value) for value in values)
+            some = values[np.isfinite(values)]
+            numbers = "never | "
+            if len(some):
+                numbers = f"{np.median(some):.3g} | {some.min():.3g} to {some.max():.3g}"
+            speed = np.median([x["us"] for x in found])
+            print(
+                f"| {name} | {problem.goal} | {agent} | {reached} of {len(values)} | "
+                f"{numbers} | {speed:.0f} |"
+            )
+
+
+def main() -> None:
+    """Make the runs that are missing, and print the table."""
+    path, seeds = Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 20
+    with ProcessPoolExecutor(2) as pool, path.open("a") as file:
+        for future in [pool.submit(run, *key) for key in missing(path, seeds)]:
+            print(json.dumps(future.result()), file=file, flush=True)
+    table(path)
+
+
+if __name__ == "__main__":
+    main()
