@@ -35,3 +35,50 @@ def joined(chunks):
 def assert_same(one, other):
     for a, b in zip(one, other, strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+WORDS = ("Mon", "Tue", "Wed")
+ACTIONS = ("large", "none", "small")
+
+
+def episode_rows(episodes=12, seed=0):
+    """Rows of episodes as dictionaries: numbers, words, and both ways to end."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for episode in range(episodes):
+        length, ends = int(rng.integers(1, 9)), bool(rng.random() < 0.5)
+        for time in range(length):
+            last = time == length - 1
+            rows.append(
+                {
+                    "episode": f"e{episode}",
+                    "time": time,
+                    "stock": float(rng.uniform(-1, 1)),
+                    "weekday": str(rng.choice(WORDS)),
+                    "action": str(rng.choice(ACTIONS)),
+                    "reward": float(rng.standard_normal()),
+                    "terminated": last and ends,
+                    "truncated": last and not ends,
+                }
+            )
+    return rows
+
+
+def transitions_of_rows(rows):
+    """The transitions of such rows, by a loop."""
+    found = []
+    for now, after in zip(rows, [*rows[1:], None], strict=True):
+        follows = after is not None and after["episode"] == now["episode"]
+        if not (follows or now["terminated"]):
+            continue
+        s, s_next = (
+            [row["stock"], *(float(row["weekday"] == word) for word in WORDS)]
+            for row in (now, after if follows else now)
+        )
+        action = ACTIONS.index(now["action"])
+        found.append([s, action, now["reward"], s_next, now["terminated"], now["episode"]])
+    truncated = [
+        not one[4] and (other is None or other[5] != one[5])
+        for one, other in zip(found, [*found[1:], None], strict=True)
+    ]
+    return Transitions.from_arrays(*zip(*(row[:5] for row in found), strict=True), truncated)

@@ -1,23 +1,37 @@
-"""Which columns of a table hold which field of a transition."""
+"""Which columns of a table hold what: the roles of columns, named or guessed from usual names."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Self
+from dataclasses import dataclass, fields
+from typing import Any, Literal, Self
 
 Names = str | Sequence[str]
 
 #: the fields of a transition, and the names that are tried if none is given
 _USUAL = {
     "state": ("state", "observation", "obs"),
-    "action": ("action",),
-    "reward": ("reward",),
+    "action": ("action", "act"),
+    "reward": ("reward", "rew"),
     "next_state": ("next_state", "next_observation", "next_obs"),
     "terminated": ("terminated", "terminal"),
     "truncated": ("truncated",),
+    "done": ("done", "dones"),
+    "episode": ("episode", "episode_id", "trajectory", "trajectory_id", "session", "session_id"),
+    "time": ("time", "timestamp", "step", "timestep", "time_step", "t", "date", "datetime"),
+    "duration": ("duration", "elapsed"),
 }
+#: the fields that a table of transitions has
+_OF_TRANSITIONS = ("state", "action", "reward", "next_state", "terminated", "truncated")
+#: the fields that a table may lack
+_OPTIONAL = ("truncated", "done", "episode", "time", "duration")
+#: columns that are neither states nor anything else, as far as their names tell
+_NO_STATE = re.compile(r"(|id|index|row|level_\d+|unnamed.*|propensity|probability|comment|note)")
+#: what may be said of the reading in `Columns.from_text`, beside the names of columns
+_CHOICES = ("ends", "missing", "categorical")
+#: `Columns.episode` where every file is one episode
+FILE = "file"
 
 
 class DataError(ValueError):
@@ -26,23 +40,47 @@ class DataError(ValueError):
 
 @dataclass(frozen=True)
 class Columns:
-    """Which columns of a table hold a transition.
+    """Which columns of a table hold what, and how they are read.
 
-    A state is one column of numbers or of lists, or several columns of numbers. If there is no
-    column called ``name``, a state is read from the columns ``name_0``, ``name_1``, ...
+    A table has rows of transitions, with columns for the next state, or rows of episodes, in which
+    the next state is the state in the next row of the episode. A state is one column of numbers,
+    words or lists, or several columns of numbers or words. If there is no column called ``name``, a
+    state is read from the columns ``name_0``, ``name_1``, ... Names that are not given are guessed
+    whatever their case; in a log (`rblspi.data.read_log`), columns without a usual name and without
+    another role are the state.
 
     Parameters
     ----------
     state, next_state : str or sequence of str, optional
         By default: state, observation or obs; next_state, next_observation or next_obs.
     action, reward : str, optional
-        By default: action; reward.
+        By default: action or act; reward or rew. Actions are numbers from 0 on, or words.
     terminated : str, optional
         Whether the next state is terminal; reaching a time limit does not make it terminal. By
         default: terminated or terminal.
     truncated : str, optional
         Whether the episode was cut short after this row. By default: truncated, if there is such
         a column. If not, an episode was cut short wherever the next row does not continue it.
+    done : str, optional
+        Whether the episode ended after this row, for whichever reason. By default: done.
+    episode : str, optional
+        Which episode a row belongs to. By default: episode, trajectory, session, or one of these
+        with _id. Without such a column, episodes end where one of the flags above is true; if it
+        is ``"file"``, every file is an episode.
+    time : str, optional
+        The order of the rows of an episode: numbers or dates. By default: time, timestamp, step,
+        t, date or a similar name. Without such a column, rows are in order.
+    duration : str, optional
+        How long the transition took. By default: duration or elapsed, and the time until the next
+        row of an episode without such a column.
+    categorical : str or sequence of str, optional
+        Columns whose values are names, also if they look like numbers.
+    ends : "terminated", "truncated" or int, optional
+        What the end of an episode means where no column tells: a terminal state, a cut, or a cut
+        in episodes of this many rows (a time limit) and a terminal state in shorter ones.
+    missing : "error" or "indicator"
+        What is done about a state without a value: an error, or the middle of its range together
+        with a further number, which is 1 where the value is missing and 0 elsewhere.
     """
 
     state: Names | None = None
@@ -51,52 +89,179 @@ class Columns:
     next_state: Names | None = None
     terminated: Names | None = None
     truncated: Names | None = None
+    done: Names | None = None
+    episode: Names | None = None
+    time: Names | None = None
+    duration: Names | None = None
+    categorical: Names = ()
+    ends: Literal["terminated", "truncated"] | int | None = None
+    missing: Literal["error", "indicator"] = "error"
+
+    def __post_init__(self) -> None:
+        whole = isinstance(self.ends, int) and not isinstance(self.ends, bool) and self.ends > 0
+        if self.ends not in (None, "terminated", "truncated") and not whole:
+            raise ValueError(
+                f"ends={self.ends!r} must be terminated, truncated, or the number of rows after "
+                "which a time limit cuts an episode short"
+            )
+        if self.missing not in ("error", "indicator"):
+            raise ValueError(f"missing={self.missing!r} must be error or indicator")
 
     @classmethod
     def from_text(cls, text: str) -> Self:
         """Read ``state=x+y,action=a,...``, where + joins the columns of a state."""
-        found = {}
+        found: dict[str, Any] = {}
         for assignment in text.split(","):
             field, equals, names = (word.strip() for word in assignment.partition("="))
-            if not equals or field not in _USUAL or not names:
+            if not equals or field not in (*_USUAL, *_CHOICES) or not names:
                 raise ValueError(
                     f"columns {assignment!r} must say FIELD=NAME, where FIELD is one of "
-                    f"{', '.join(_USUAL)}"
+                    f"{', '.join((*_USUAL, *_CHOICES))}"
                 )
             found[field] = tuple(names.split("+")) if "+" in names else names
+        if str(found.get("ends")).isdigit():
+            found["ends"] = int(found["ends"])
         return cls(**found)
 
     def found_in(self, names: Iterable[str], source: str) -> dict[str, tuple[str, ...]]:
         """Find the columns of every field of a transition among those of a table."""
-        present = list(names)
-        twice = [name for name in present if present.count(name) > 1]
-        if twice:
-            raise DataError(f"{source} has several columns called {twice[0]!r}: keep one of them")
-        found = {field: self._find(field, present, source) for field in _USUAL}
+        present = _present(names, source)
+        found = {field: self._find(field, present, source) for field in _OF_TRANSITIONS}
         return {field: columns for field, columns in found.items() if columns}
 
-    def _find(self, field: str, present: list[str], source: str) -> tuple[str, ...]:
+    def roles_in(self, names: Iterable[str], source: str) -> Roles:
+        """Find the role of every column of a log, which may have rows of episodes."""
+        present = _present(names, source)
+        by_file = self.episode == FILE and FILE not in present
+        fields = [f for f in _USUAL if "state" not in f and not (by_file and f == "episode")]
+        found = {
+            field: self._find(field, present, source, required=field in ("action", "reward"))
+            for field in fields
+        }
+        taken = {name for columns in found.values() for name in columns}
+        left = [name for name in present if name not in taken]
+        states = self._states(left, present, source)
+        return Roles(_in_order(found | states), self, tuple(present), by_file)
+
+    def _states(
+        self, left: list[str], present: list[str], source: str
+    ) -> dict[str, tuple[str, ...]]:
+        """The columns of the state and of the next state, if there are any of the latter."""
+        required = self.next_state is not None
+        after = self._find("next_state", present, source, required=required)
+        state = self._find("state", present, source, required=self.state is not None)
+        if not state:
+            partner = {name: _partner(name, left) for name in left}
+            paired = tuple(name for name, other in partner.items() if other is not None)
+            if paired and not after:
+                return {"state": paired, "next_state": tuple(str(partner[n]) for n in paired)}
+            state = tuple(
+                n for n in left if n not in after and not _NO_STATE.fullmatch(n.lower().strip())
+            )
+        if not state:
+            self._find("state", present, source)  # says that there is none
+        return {"state": state, "next_state": after}
+
+    def _find(
+        self, field: str, present: list[str], source: str, required: bool | None = None
+    ) -> tuple[str, ...]:
+        """The columns of a field; () if there are none, and none is needed."""
         wanted = getattr(self, field)
         if wanted is None or isinstance(wanted, str):
             candidates = _USUAL[field] if wanted is None else (wanted,)
             for name in candidates:
                 if name in present:
                     return (name,)
+                alike = [other for other in present if other.lower() == name]
+                if wanted is None and len(alike) == 1:
+                    return (alike[0],)
                 numbered = _numbered(name, present)
                 if numbered and "state" in field:
                     return numbered
-            if wanted is None and field == "truncated":
+            needed = field not in _OPTIONAL if required is None else required
+            if wanted is None and not needed:
                 return ()
             missing = candidates[:1]
         else:
             missing = tuple(name for name in wanted if name not in present)
             if not missing:
                 return tuple(wanted)
-        what = f"{field} flag" if field in ("terminated", "truncated") else field.replace("_", " ")
+        flags = ("terminated", "truncated", "done")
+        what = f"{field} flag" if field in flags else field.replace("_", " ")
         raise DataError(
             f"{source} has no column {missing[0]!r} for the {what}, only {', '.join(present)}: say "
             f"which one it is with {field}="
         )
+
+
+@dataclass(frozen=True)
+class Roles:
+    """The columns of a log by role, as they were found in a table."""
+
+    columns: dict[str, tuple[str, ...]]  # by field; without those that are absent
+    choices: Columns
+    present: tuple[str, ...]  # all columns of the table
+    by_file: bool = False  # whether every file is an episode
+
+    @property
+    def of_episodes(self) -> bool:
+        """Whether the next state is in the next row."""
+        return "next_state" not in self.columns
+
+    @property
+    def categorical(self) -> tuple[str, ...]:
+        """The columns whose values are names in any case."""
+        given = self.choices.categorical
+        names = (given,) if isinstance(given, str) else tuple(given)
+        unknown = [name for name in names if name not in self.present]
+        if unknown:
+            raise DataError(
+                f"categorical={unknown[0]}: there is no such column, only {', '.join(self.present)}"
+            )
+        return names
+
+    def names(self, field: str) -> tuple[str, ...]:
+        """The columns of a field; () if there are none."""
+        return self.columns.get(field, ())
+
+    def name(self, field: str) -> str | None:
+        """The one column of a field; None if there is none."""
+        return next(iter(self.names(field)), None)
+
+    @property
+    def used(self) -> list[str]:
+        """All columns with a role, each once."""
+        return list(dict.fromkeys(name for names in self.columns.values() for name in names))
+
+    def guessed(self, field: str) -> bool:
+        """Whether the columns of a field were not named by the user."""
+        return getattr(self.choices, field) is None
+
+    @property
+    def unused(self) -> tuple[str, ...]:
+        """The columns without a role."""
+        return tuple(name for name in self.present if name not in self.used)
+
+
+def _present(names: Iterable[str], source: str) -> list[str]:
+    present = list(names)
+    twice = [name for name in present if present.count(name) > 1]
+    if twice:
+        raise DataError(f"{source} has several columns called {twice[0]!r}: keep one of them")
+    return present
+
+
+def _in_order(found: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    order = [field.name for field in fields(Columns)]
+    return {field: found[field] for field in sorted(found, key=order.index) if found[field]}
+
+
+def _partner(name: str, present: list[str]) -> str | None:
+    """The column of the same part of the next state, such as next_speed or speed_next."""
+    for other in (f"next_{name}", f"{name}_next", f"new_{name}"):
+        if other in present:
+            return other
+    return None
 
 
 def _numbered(name: str, present: list[str]) -> tuple[str, ...]:

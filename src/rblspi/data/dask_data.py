@@ -43,6 +43,8 @@ class DaskData:
     def __init__(
         self, data: PartitionedData | Sequence[Iterable[Transitions]], client: Any
     ) -> None:
+        self.encoding = getattr(data, "encoding", None)
+        self.action_names: tuple[str, ...] = getattr(data, "action_names", ())
         self.data = list(data.partitions() if hasattr(data, "partitions") else data)
         self.client = client
         self.bad = BadRows()

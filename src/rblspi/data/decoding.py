@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rblspi.core.check import LARGEST_COUNT
 from rblspi.core.types import Array, Integers, Mask
+from rblspi.data.arrow_values import TableChunk, flags_of, is_list, is_number, numbers_of, plain
 from rblspi.data.columns import DataError
 from rblspi.data.transitions import Transitions
 
@@ -41,14 +42,6 @@ class BadRows:
         return f"{self.count:,} bad rows left out ({columns}); the first: {self.first}"
 
 
-class TableChunk(NamedTuple):
-    """Consecutive rows of a table."""
-
-    rows: Any  # pyarrow.RecordBatch
-    source: str  # the name of the table in error messages
-    first_row: int  # the number of the first row in the table
-
-
 @dataclass
 class Decoder:
     """Converts chunks of a table to transitions."""
@@ -61,7 +54,7 @@ class Decoder:
 
     def decode(self, chunk: TableChunk) -> Transitions | None:
         """The transitions in a chunk; None if all of its rows are bad."""
-        rows = _Rows(chunk, self.bad if self.skip_bad else None)
+        rows = Rows(chunk, self.bad if self.skip_bad else None)
         columns: list[NDArray[Any]] = [
             self._states(rows, "state"),
             self._actions(rows),
@@ -83,7 +76,7 @@ class Decoder:
         # A skipped row may have been the last one of its episode.
         return transitions.with_inferred_truncation() if inferred or skipped else transitions
 
-    def _states(self, rows: _Rows, field: str) -> NDArray[Any]:
+    def _states(self, rows: Rows, field: str) -> NDArray[Any]:
         names = self.columns[field]
         if len(names) > 1:
             return np.stack([rows.numbers(name) for name in names], axis=1)
@@ -94,7 +87,7 @@ class Decoder:
             return np.asarray(column.to_numpy(zero_copy_only=False), np.int64)
         return rows.numbers(names[0])
 
-    def _lists(self, rows: _Rows, name: str) -> Array:
+    def _lists(self, rows: Rows, name: str) -> Array:
         """States in one column of lists, which must all have the same length."""
         import pyarrow as pa
         import pyarrow.compute as pc
@@ -117,13 +110,17 @@ class Decoder:
         rows.require(name, ~fits | np.isfinite(values).all(axis=1), "must be finite numbers")
         return values
 
-    def _actions(self, rows: _Rows) -> Integers:
+    def _actions(self, rows: Rows) -> Integers:
         name = self.columns["action"][0]
         column = rows.column(name)
         whole = _is_whole(column)
         values = column.to_numpy(zero_copy_only=False) if whole else rows.numbers(name)
+        return self._numbered_actions(rows, name, values)
+
+    def _numbered_actions(self, rows: Rows, name: str, values: NDArray[Any]) -> Integers:
+        """Actions that are numbers, checked."""
         known = (values >= 0) & (values < (self.actions or LARGEST_COUNT))
-        if not whole:
+        if values.dtype.kind == "f":
             known &= values == np.floor(values)
         last = self.actions and self.actions - 1
         which = ", which count from 0" if last is None else f": they go from 0 to {last}"
@@ -131,7 +128,7 @@ class Decoder:
         return np.where(known, values, 0).astype(np.int64)
 
 
-class _Rows:
+class Rows:
     """The columns of a chunk, and which of its rows are good so far.
 
     Bad rows are recorded in ``bad``; where it is None, the first bad row raises an error.
@@ -149,53 +146,37 @@ class _Rows:
     def numbers(self, name: str) -> Array:
         """A column of finite numbers."""
         column = self.column(name)
-        if not is_number(column.type):
+        values = numbers_of(plain(column))
+        if not is_number(column.type) and len(values) and np.isnan(values).all():
             raise DataError(f"{self.source}, column {name}: {column.type} is not a type of numbers")
-        values = np.asarray(column.to_numpy(zero_copy_only=False), np.float64)
         self.require(name, np.isfinite(values), "must be a finite number")
         return values
 
     def flags(self, name: str) -> Mask:
-        """A column of booleans, or of the numbers 0 and 1."""
-        import pyarrow as pa
-
-        column = self.column(name)
-        if pa.types.is_boolean(column.type):
-            self.require(name, ~np.asarray(column.is_null()), "must be true or false")
-            return np.asarray(column.fill_null(False), np.bool_)
-        values = self.numbers(name)
-        self.require(name, (values == 0) | (values == 1), "must be true or false")
+        """A column of booleans, of the numbers 0 and 1, or of words like these."""
+        values = flags_of(plain(self.column(name)))
+        self.require(name, ~np.isnan(values), "must be true or false")
         flags: Mask = values == 1
         return flags
 
-    def require(self, name: str, holds: Mask, what: str) -> None:
-        """Raise an error for the first row in which this does not hold, or record all of them."""
+    def require(self, name: str, holds: Mask, what: str, always: bool = False) -> None:
+        """Raise an error for the first row in which this does not hold, or record all of them.
+
+        ``always`` says that such rows cannot be left out.
+        """
         bad = self.good & ~holds
         if not bad.any():
             return
         row = int(bad.argmax())
         value = self.column(name)[row].as_py()
         sentence = f"{self.source}, row {self.first_row + row}, column {name}: {value!r} {what}"
+        if always:
+            raise DataError(sentence)
         if self.bad is None:
             raise DataError(f"{sentence}; --skip-bad (skip_bad=True) leaves such rows out")
         self.bad.first = self.bad.first or sentence
         self.bad.by_column[name] += int(bad.sum())
         self.good[bad] = False
-
-
-def is_list(kind: Any) -> bool:
-    """Whether the values of this Arrow type are lists."""
-    from pyarrow import types
-
-    tests = (types.is_list, types.is_large_list, types.is_fixed_size_list)
-    return any(test(kind) for test in tests)
-
-
-def is_number(kind: Any) -> bool:
-    """Whether the values of this Arrow type are numbers; a column without values may be."""
-    from pyarrow import types
-
-    return any(test(kind) for test in (types.is_integer, types.is_floating, types.is_null))
 
 
 def _is_whole(column: Any) -> bool:

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from copy import copy
 from itertools import groupby
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
+from rblspi.data.arrow_values import TableChunk, is_list, is_number
 from rblspi.data.columns import Columns, DataError
-from rblspi.data.decoding import BadRows, TableChunk, is_list, is_number
+from rblspi.data.decoding import BadRows
 from rblspi.data.tables import ROWS, TabularData
-from rblspi.data.transitions import Transitions
-
-Result = TypeVar("Result")
 
 #: the key in a file's metadata for how the transitions were collected
 METADATA = b"rblspi"
@@ -52,7 +50,7 @@ class ParquetData(TabularData):
         self.row_groups: list[RowGroup] = []
         schemas: dict[Path, Any] = {}
         for file in _files(path):
-            opened = _open(file)
+            opened = open_parquet(file)
             self.row_groups += _row_groups(file, opened.metadata)
             if opened.metadata.num_rows:
                 schemas[file] = opened.schema_arrow
@@ -68,7 +66,9 @@ class ParquetData(TabularData):
     @property
     def metadata(self) -> dict[str, Any]:
         """How the first file was collected, if it was written by `rblspi collect`."""
-        stored = (_open(self.row_groups[0].path).schema_arrow.metadata or {}).get(METADATA, b"{}")
+        stored = (open_parquet(self.row_groups[0].path).schema_arrow.metadata or {}).get(
+            METADATA, b"{}"
+        )
         try:
             found = json.loads(stored)
         except ValueError:
@@ -84,19 +84,11 @@ class ParquetData(TabularData):
             partition.row_groups, partition.bad = [row_group], BadRows()
         return partitions
 
-    def map_partitions(self, work: Callable[[Iterable[Transitions]], Result]) -> Iterator[Result]:
-        """Apply a function to every partition; yields the results in order."""
-        partitions = self.partitions()
-        self.bad = BadRows()
-        for partition in partitions:
-            yield work(partition)
-            self.bad.add(partition.bad)
-
     def _chunks(self, wanted: list[str]) -> Iterator[TableChunk]:
         for path, row_groups in groupby(self.row_groups, key=lambda row_group: row_group.path):
-            file = _open(path)
+            file = open_parquet(path)
             for _, number, first_row, _ in row_groups:
-                for rows in _batches(file, path, number, wanted):
+                for rows in read_row_group(file, path, number, wanted):
                     yield TableChunk(rows, str(path), first_row)
                     first_row += rows.num_rows
 
@@ -158,7 +150,8 @@ def _row_groups(path: Path, metadata: Any) -> Iterator[RowGroup]:
         first_row += rows
 
 
-def _open(path: Path) -> Any:
+def open_parquet(path: Path) -> Any:
+    """A Parquet file whose pages are checked as they are read."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -168,7 +161,10 @@ def _open(path: Path) -> Any:
         raise DataError(f"{path} is not a Parquet file: {error}") from error
 
 
-def _batches(file: Any, path: Path, row_group: int, wanted: list[str]) -> Iterator[Any]:
+def read_row_group(
+    file: Any, path: Path, row_group: int, wanted: list[str] | None
+) -> Iterator[Any]:
+    """The rows of a row group, reduced to some of its columns."""
     import pyarrow as pa
 
     try:

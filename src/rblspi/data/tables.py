@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
+from rblspi.data.arrow_values import TableChunk
 from rblspi.data.columns import Columns, DataError
-from rblspi.data.decoding import BadRows, Decoder, TableChunk
-from rblspi.data.transitions import Transitions
+from rblspi.data.decoding import BadRows, Decoder
+from rblspi.data.transitions import Transitions, cut_between, rechunked
 
 #: rows of a chunk: enough to be fast, and few enough to take little memory
-ROWS = 2**17
+ROWS = 2**14
 
 
 class TabularData:
@@ -42,7 +43,11 @@ class TabularData:
         raise NotImplementedError
 
     def __iter__(self) -> Iterator[Transitions]:
-        """Iterate over all transitions, in chunks."""
+        """Iterate over all transitions, in chunks of `ROWS`, wherever the rows are stored."""
+        inferred = "truncated" not in self.columns
+        return rechunked(cut_between(self._decoded(), inferred), ROWS)
+
+    def _decoded(self) -> Iterator[tuple[str, Transitions]]:
         decoder = Decoder(self.columns, self.actions, self._dimensions, self.skip_bad)
         self.bad = decoder.bad
         wanted = list(dict.fromkeys(chain(*self.columns.values())))
@@ -50,15 +55,16 @@ class TabularData:
             transitions = decoder.decode(chunk)
             self._dimensions = decoder.dimensions
             if transitions is not None:
-                yield transitions
+                yield chunk.source, transitions
 
 
 class TableData(TabularData):
-    """Transitions in the rows of a pandas or Arrow table.
+    """Transitions in the rows of a table in memory.
 
     Parameters
     ----------
-    table : pandas.DataFrame or pyarrow.Table
+    table : pandas.DataFrame, pyarrow.Table or anything that Arrow reads
+        Such as a frame of Polars or a query of DuckDB: whatever has ``__arrow_c_stream__``.
     columns : Columns, optional
         Which columns hold which field; by default they are found by their usual names.
     actions, skip_bad
@@ -76,7 +82,7 @@ class TableData(TabularData):
         name: str = "table",
     ) -> None:
         self.name = name
-        self._table = _as_arrow(table, name)
+        self._table = as_arrow(table, name)
         found = (columns or Columns()).found_in(self._table.column_names, name)
         super().__init__(found, actions, skip_bad)
 
@@ -92,12 +98,15 @@ class TableData(TabularData):
             first_row += rows.num_rows
 
 
-def _as_arrow(table: Any, name: str) -> Any:
+def as_arrow(table: Any, name: str) -> Any:
+    """A table of any package as an Arrow table."""
     import pyarrow as pa
 
     if isinstance(table, pa.Table):
         return table
-    if not hasattr(table, "columns"):
+    if not hasattr(table, "items") and hasattr(table, "__arrow_c_stream__"):
+        return pa.table(table)
+    if not (hasattr(table, "columns") and hasattr(table, "items")):
         raise TypeError(
             f"{name} of type {type(table).__name__} is neither a pandas nor an Arrow table"
         )

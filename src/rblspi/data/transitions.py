@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -131,6 +132,64 @@ class Transitions(NamedTuple):
         """Yield batches of this many rows, without copying."""
         for start in range(0, self.size, rows):
             yield self.rows(start, start + rows)
+
+
+def joined(chunks: list[Transitions]) -> Transitions:
+    """The chunks as one. An episode that a chunk does not go on with counts as cut short."""
+    parts = [
+        before._replace(truncated=before.truncated | _last_of_episode(before, after))
+        for before, after in pairwise(chunks)
+    ]
+    return concatenated([*parts, chunks[-1]])
+
+
+def concatenated(chunks: list[Transitions]) -> Transitions:
+    """The chunks as one, as they are."""
+    if len(chunks) == 1:
+        return chunks[0]
+    return Transitions._make(np.concatenate(column) for column in zip(*chunks, strict=True))
+
+
+def _last_of_episode(before: Transitions, after: Transitions) -> Mask:
+    """A mask of the last row, if the next chunk starts with another episode."""
+    ended = np.zeros(before.size, np.bool_)
+    ended[-1] = after.starts(before)[0] and not before.terminated[-1]
+    return ended
+
+
+def cut_between(chunks: Iterable[tuple[str, Transitions]], inferred: bool) -> Iterator[Transitions]:
+    """Chunks, with episodes cut short where the next chunk does not continue them.
+
+    Each chunk comes with the name of its source. Where the log itself says where episodes were cut
+    short, and nothing has to be inferred, this is done from source to source only.
+    """
+    before: tuple[str, Transitions] | None = None
+    for source, chunk in chunks:
+        if before is not None:
+            last = before[1]
+            if inferred or source != before[0]:
+                last = last._replace(truncated=last.truncated | _last_of_episode(last, chunk))
+            yield last
+        before = source, chunk
+    if before is not None:
+        yield before[1]
+
+
+def rechunked(chunks: Iterable[Transitions], rows: int) -> Iterator[Transitions]:
+    """The same transitions in chunks of this many rows, of which only the last may be smaller.
+
+    Sums over them do not depend on how the rows are spread over files.
+    """
+    pending: list[Transitions] = []
+    for chunk in chunks:
+        pending.append(chunk)
+        if sum(part.size for part in pending) >= rows:
+            whole = concatenated(pending)
+            full = whole.size - whole.size % rows
+            yield from whole.rows(0, full).batches(rows)
+            pending = [whole.rows(full, whole.size)] if full < whole.size else []
+    if pending:
+        yield concatenated(pending)
 
 
 def _column(name: str, values: ArrayLike) -> NDArray[Any]:

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import blake2b
-from itertools import pairwise
 from typing import Any
 
 import gymnasium as gym
@@ -15,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rblspi.core import check
 from rblspi.core.types import Integers, Mask, Vector
-from rblspi.data.transitions import Transitions
+from rblspi.data.transitions import Transitions, joined
 from rblspi.features import BasisLike
 from rblspi.offline.accumulation import Data, Problem, batch_rows, chunks_of, conformed, not_empty
 from rblspi.offline.observed_space import build_features
@@ -195,23 +194,6 @@ def episodes_of(
         actions_of(policy, firsts, actions),
         first_observations is None,
     )
-
-
-def joined(chunks: list[Transitions]) -> Transitions:
-    """The chunks as one. An episode that a chunk does not go on with counts as cut short."""
-    parts = [
-        before._replace(truncated=before.truncated | _last_of_episode(before, after))
-        for before, after in pairwise(chunks)
-    ]
-    columns = zip(*parts, chunks[-1], strict=True)
-    return Transitions._make(np.concatenate(column) for column in columns)
-
-
-def _last_of_episode(before: Transitions, after: Transitions) -> Mask:
-    """A mask of the last row, if the next chunk starts with another episode."""
-    ended = np.zeros(before.size, np.bool_)
-    ended[-1] = after.starts(before)[0] and not before.terminated[-1]
-    return ended
 
 
 def actions_of(policy: PolicyFunction, observations: NDArray[Any], actions: int) -> Integers:
