@@ -36,7 +36,11 @@ _MANY_WEIGHTS = 20_000
 def fit(
     data: Annotated[
         str,
-        typer.Argument(metavar="DATA", help="A .parquet file, a folder of them, or minari:NAME."),
+        typer.Argument(
+            metavar="DATA",
+            help="A file (.csv, .csv.gz, .jsonl, .parquet, .arrow), a folder of them, or "
+            "minari:NAME.",
+        ),
     ],
     algo: Annotated[str, typer.Option(help="fqi, lspi, blspi, lstd or blstd.")] = "fqi",
     env: Annotated[
@@ -51,7 +55,11 @@ def fit(
     set_: Settings = None,
     columns: Annotated[
         str | None,
-        typer.Option(metavar="TEXT", help="Which columns hold what: state=x+v,action=a,..."),
+        typer.Option(
+            metavar="TEXT",
+            help="Which columns hold what: state=x+v,action=a,..., and how they are read: "
+            "ends=terminated,missing=indicator.",
+        ),
     ] = None,
     actions: Annotated[
         int | None, typer.Option(min=1, show_default="the environment's, or those in the data")
@@ -76,9 +84,13 @@ def fit(
     """
     algorithm = _algorithm(algo, policy, save)
     with ExitStack() as stack:
-        source = _open(data, columns, skip_bad)
-        named = _environment(data, source.metadata, env, parsing.assignments("--env-set", env_set))
+        given = parsing.assignments("--env-set", env_set)
+        named = None if env is None else parsing.environment(env, given)
+        source = _open(data, columns, skip_bad, _number_of_actions(named, actions), quiet)
+        named = named or _environment(data, source.metadata, given)
         job = _job(source, named, actions, cluster, stack)
+        if not quiet:
+            print(_columns_of(source))
         estimator = _estimator(algorithm, job, basis, parsing.assignments("--set", set_))
         if actions is None and (algorithm.learns != "values" or policy is not None):
             _require_plausible_actions(estimator, job)
@@ -146,12 +158,10 @@ def _job(
     stack: ExitStack,
 ) -> Job:
     if named is not None:
-        from rblspi.environments.lookup import discrete_actions
+        from rblspi.policies.linear import action_names_of
 
-        own = int(discrete_actions(named).n)
-        if actions not in (None, own):
-            raise ValueError(f"--actions {actions}: {named.spec} has {own}")
-        source.actions = own
+        source.actions = _number_of_actions(named, actions)
+        action_names_of(named, source.actions, getattr(source, "action_names", ()))
     elif source.actions is None:
         source.actions = actions
     found: Any = source if cluster is None else _on_cluster(source, cluster, stack)
@@ -164,28 +174,51 @@ def _job(
     return Job(found, None, space, source.actions, source.size)
 
 
-def _open(data: str, columns: str | None, skip_bad: bool) -> Any:
-    from rblspi.data import Columns, MinariData, ParquetData
+def _number_of_actions(named: gym.Env[Any, Any] | None, actions: int | None) -> int | None:
+    """That of the environment, or what the user says."""
+    if named is None:
+        return actions
+    from rblspi.environments.lookup import discrete_actions
+
+    own = int(discrete_actions(named).n)
+    if actions not in (None, own):
+        raise ValueError(f"--actions {actions}: {named.spec} has {own}")
+    return own
+
+
+def _open(data: str, columns: str | None, skip_bad: bool, actions: int | None, quiet: bool) -> Any:
+    from rblspi.data import Columns, MinariData, read_log
 
     if data.startswith("minari:"):
         if columns is not None or skip_bad:
             raise ValueError("--columns and --skip-bad are for tables: leave them out")
         return MinariData(data.removeprefix("minari:"))
     names = None if columns is None else Columns.from_text(columns)
-    return ParquetData(data, names, skip_bad=skip_bad)
+    with progress(1.0, quiet) as tell:
+
+        def read(rows: int) -> None:
+            tell(0.0, f"reading, {rows:,} rows")
+
+        return read_log(data, names, actions=actions, skip_bad=skip_bad, tell=read)
+
+
+def _columns_of(source: Any) -> str:
+    """Which columns of a log hold what, as a table."""
+    if hasattr(source, "columns"):  # of Parquet files with numbers
+        columns = source.columns.items()
+        return "\n".join(f"{field:<10}  {', '.join(names)}" for field, names in columns)
+    return str(source) if hasattr(source, "roles") else f"{source.name}: {source.size:,} rows"
 
 
 def _environment(
-    data: str, metadata: dict[str, Any], env: str | None, given: dict[str, Any]
+    data: str, metadata: dict[str, Any], given: dict[str, Any]
 ) -> gym.Env[Any, Any] | None:
-    """The environment of the command line, or the one in the file if it is registered.
+    """The environment that is named in the file, if it is registered.
 
     What comes from the file cannot import a module or name another file; what the user gives can.
     """
     from rblspi.environments.lookup import make_described
 
-    if env is not None:
-        return parsing.environment(env, given)
     name, arguments = metadata.get("environment"), metadata.get("arguments")
     if not isinstance(name, str) or name not in gym.registry or not isinstance(arguments, dict):
         if given:
@@ -274,6 +307,16 @@ class _Watched:
         self._passes, self._rows = 0, 0
 
     @property
+    def encoding(self) -> Any:
+        """How states become observations, if they have named columns."""
+        return getattr(self.data, "encoding", None)
+
+    @property
+    def action_names(self) -> tuple[str, ...]:
+        """The names of the actions, if they are words in the log."""
+        return getattr(self.data, "action_names", ())
+
+    @property
     def bad(self) -> Any:
         """The bad rows of the latest pass, if the data can have any."""
         return getattr(self.data, "bad", None)
@@ -288,12 +331,10 @@ class _Watched:
         self._begin()
         if not hasattr(self.data, "map_partitions"):
             yield work(self._counted(self.data))
-        elif hasattr(self.data, "client"):
+        else:
             for i, result in enumerate(self.data.map_partitions(work)):
                 self._count(self.data.data[i].size)
                 yield result
-        else:
-            yield from self.data.map_partitions(lambda part: work(self._counted(part)))
 
     def _begin(self) -> None:
         self._passes, self._rows = self._passes + 1, 0

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial, reduce
 from hashlib import blake2b
+from os import PathLike
 from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar, cast, runtime_checkable
 
 import gymnasium as gym
@@ -20,6 +21,7 @@ from numpy.typing import ArrayLike
 from threadpoolctl import threadpool_limits
 
 from rblspi.core.types import Integers, Matrix, Vector
+from rblspi.data.log import is_log, read_log
 from rblspi.data.transitions import Transitions
 from rblspi.features import Features
 from rblspi.model.buffer import TERMINAL
@@ -28,9 +30,9 @@ from rblspi.policies.given import BatchPolicy
 
 Result = TypeVar("Result")
 
-#: What estimators learn from: transitions, their columns, or an iterable of chunks that can be
-#: iterated over any number of times.
-Data: TypeAlias = Transitions | tuple[Any, ...] | Iterable[Transitions]
+#: What estimators learn from: transitions, their columns, an iterable of chunks that can be
+#: iterated over any number of times, or a log that `rblspi.data.read_log` reads.
+Data: TypeAlias = Transitions | tuple[Any, ...] | Iterable[Transitions] | str | PathLike[str]
 
 #: numbers in the features of a batch: 4 MB
 BATCH = 2**19
@@ -108,12 +110,14 @@ def chunks_of(data: Data) -> Iterable[Transitions]:
                 "(the last may be omitted)"
             )
         return [Transitions.from_arrays(*data)]
+    if is_log(data):
+        return read_log(data)
     if isinstance(data, Iterator):
         raise TypeError(
             "transitions is an iterator, which can be passed over only once: pass a list of "
             "chunks, or an object whose __iter__ starts from the beginning"
         )
-    if isinstance(data, Iterable) and not isinstance(data, np.ndarray | dict | str):
+    if isinstance(data, Iterable) and not isinstance(data, np.ndarray | dict):
         return cast(Iterable[Transitions], data)
     raise TypeError(
         f"transitions of type {type(data).__name__} must be Transitions, their columns, or "

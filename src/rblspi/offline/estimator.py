@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rblspi.core import check
 from rblspi.core.types import Array, Matrix, Vector
+from rblspi.data.encoding import Encoding
 from rblspi.data.transitions import Transitions
 from rblspi.environments.lookup import describe, discrete_actions, make
 from rblspi.features import BasisLike, Features, as_basis
@@ -49,6 +50,8 @@ class Estimator(ABC):
     observation_space_: gym.Space[Any]
     statistics_: Statistics
     weights_: Vector
+    encoding_: Encoding | None = None  # of states in a log with named columns
+    action_names_: tuple[str, ...] = ()  # of actions that are words in the log
 
     #: the estimators that have standard deviations and can be used instead
     _bayesian: ClassVar[str] = "BLSTD or BLSPI"
@@ -148,7 +151,7 @@ class Estimator(ABC):
     def _batches(self, observations: ArrayLike) -> tuple[list[NDArray[Any]], bool]:
         """Observations in batches, and whether it is a single observation."""
         self._require_fitted()
-        array = np.asarray(observations)
+        array = np.asarray(observations if self.encoding_ is None else self.encoding_(observations))
         single = array.shape == self.features_.shape
         if single:
             array = array[None]
@@ -186,6 +189,11 @@ class Estimator(ABC):
                 f"actions in row {row} is {chosen[row]}: actions go from 0 to {self.actions - 1}"
             )
         return np.arange(count), chosen.astype(np.int64)
+
+    def _name(self, data: Any) -> None:
+        """Remember the names of actions and of columns, if the data have any."""
+        self.encoding_ = getattr(data, "encoding", None)
+        self.action_names_ = getattr(data, "action_names", ())
 
     def _problem(self, chunks: Iterable[Transitions], look: bool = True) -> Problem:
         """Check the parameters, and define with them what is estimated from the data."""
@@ -232,7 +240,10 @@ class Estimator(ABC):
             pessimism=float(getattr(self, "pessimism", 0.0)),
             discount=self.discount,
             environment=None if environment is None else describe(environment),
-            action_names=() if environment is None else action_names_of(environment, self.actions),
+            action_names=self.action_names_
+            if environment is None
+            else action_names_of(environment, self.actions, self.action_names_),
+            inputs=self.encoding_,
             provenance={"algorithm": name, "settings": settings, "transitions": transitions},
             seed=(0, transitions),
         )

@@ -44,6 +44,7 @@ class PolicyEvaluation(Estimator):
             the policy that collected the data.
         """
         chunks = chunks_of(transitions)
+        self._name(chunks)
         return self._add(self._problem(chunks), chunks, policy, more=False)
 
     def partial_fit(self, transitions: Data, policy: PolicyLike = None) -> Self:
@@ -54,6 +55,7 @@ class PolicyEvaluation(Estimator):
         """
         chunks = chunks_of(transitions)
         if not hasattr(self, "statistics_"):
+            self._name(chunks)
             return self._add(self._problem(chunks, look=False), chunks, policy, more=False)
         problem = Problem(self.features_, self.observation_space_, self.actions, self.discount)
         remembered = self.policy_ if policy is None else policy

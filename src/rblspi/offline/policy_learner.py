@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rblspi.core import check
-from rblspi.core.types import Integers
 from rblspi.data.transitions import Transitions
 from rblspi.features import BasisLike
 from rblspi.offline.accumulation import Data, Problem, chunks_of, over_chunks
@@ -44,14 +43,16 @@ class PolicyLearner(Estimator):
 
         Parameters
         ----------
-        transitions : Transitions, tuple of their columns, or iterable of Transitions
-            Collected by any policy. Every iteration iterates over an iterable once.
+        transitions : Transitions, tuple of their columns, iterable of Transitions, or log
+            Collected by any policy. Every iteration iterates over an iterable once. A log is a
+            file or a table that `rblspi.data.read_log` reads.
         callback : callable, optional
             Called with every `Iteration` when it is done.
         """
         check.count("max_iterations", self.max_iterations)
         self._check_tolerance()
         chunks = chunks_of(transitions)
+        self._name(chunks)
         self._find(self._problem(chunks), chunks, callback)
         self.n_iter_ = len(self.history_)
         self._warn_unless_converged()
@@ -69,12 +70,16 @@ class PolicyLearner(Estimator):
     def _check_tolerance(self) -> None:
         check.positive("tolerance", self.tolerance)
 
-    def act(self, observations: ArrayLike) -> Integers:
-        """The actions of the policy in a batch of observations, shape (N,), or in a single one."""
+    def act(self, observations: Any) -> Any:
+        """The actions of the policy in a batch of observations, shape (N,), or in a single one.
+
+        States may be given as in the log, see `rblspi.data.Encoding`. Actions with names are these
+        names, others are numbers.
+        """
         batches, single = self._batches(observations)
         policy = self.policy()
         actions = np.concatenate([policy(batch) for batch in batches])
-        return actions[0] if single else actions
+        return policy.named(actions[0] if single else actions)
 
     def policy(self, env: gym.Env[Any, Any] | str | None = None) -> LinearPolicy:
         """The policy that was found; the argument is that of `LSTD.policy`."""
@@ -87,7 +92,9 @@ class PolicyLearner(Estimator):
     def _problem(self, chunks: Iterable[Transitions], look: bool = True) -> Problem:
         self._check()
         discount = check.fraction("discount", self.discount)
-        if self.actions is None:
+        if self.actions is None and self.action_names_:
+            self.actions_ = len(self.action_names_)
+        elif self.actions is None:
             self.actions_ = over_chunks(chunks, _actions_in_chunk, max)
         else:
             self.actions_ = check.count("actions", self.actions)

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from rblspi.core import check
 from rblspi.core.archive import printable
 from rblspi.core.types import Array, Integers, Matrix, Vector
+from rblspi.data.encoding import Encoding
 from rblspi.environments.lookup import make_described
 from rblspi.features import Basis, BasisLike, Features
 from rblspi.model.posterior import Posterior
@@ -76,6 +77,8 @@ class LinearPolicy:
     environment : mapping, optional
         How to make the environment again, see `rblspi.environments.lookup.describe`.
     action_names : tuple of str
+    inputs : Encoding, optional
+        How a state with names, words or missing values becomes an observation.
     provenance : mapping
         What the policy comes from, as plain data: algorithm, settings, number of transitions.
     seed : tuple of int
@@ -94,6 +97,7 @@ class LinearPolicy:
     discount: float = 0.99
     environment: Mapping[str, Any] | None = None
     action_names: tuple[str, ...] = ()
+    inputs: Encoding | None = None
     provenance: Mapping[str, Any] = field(default_factory=dict)
     seed: tuple[int, ...] = (0,)
     rng: np.random.Generator | None = None
@@ -146,12 +150,32 @@ class LinearPolicy:
             An action of the action space, or an array of them; the state as it was passed.
         """
         choose = self._deterministic if deterministic or not self.epsilon else self._exploring
-        return choose_actions(self.features, choose, observation, self.action_space), state
+        seen = self._observation(observation)
+        return choose_actions(self.features, choose, seen, self.action_space), state
+
+    def act(self, state: Any) -> Any:
+        """The best action in a state, or in each of several, by its name if it has one.
+
+        A state may be given as in the log, see `rblspi.data.Encoding`: a mapping from names of
+        columns to values, for example.
+        """
+        return self.named(self.predict(state, deterministic=True)[0] - int(self.action_space.start))
+
+    def named(self, actions: Any) -> Any:
+        """Actions, counted from 0, by their names; as they are if they have none."""
+        if not self.action_names:
+            return actions
+        names = np.array(self.action_names, object)[actions]
+        return names if np.ndim(actions) else str(names)
+
+    def _observation(self, state: Any) -> Any:
+        return state if self.inputs is None else self.inputs(state)
 
     def __call__(self, observations: ArrayLike) -> Integers:
         """Actions in a batch of observations, counted from 0: what estimators call a policy."""
-        x = np.atleast_2d(self.features(observations))
-        return np.asarray(self._deterministic(np.asarray(observations), x))
+        seen = np.asarray(self._observation(observations))
+        x = np.atleast_2d(self.features(seen))
+        return np.asarray(self._deterministic(seen, x))
 
     @cached_property
     def _deterministic(self) -> BatchPolicy:
@@ -178,7 +202,7 @@ class LinearPolicy:
         rng : numpy.random.Generator, optional
             What draws them; unless given, the draws are the same at every call.
         """
-        x = self.features(observation)
+        x = self.features(self._observation(observation))
         rows = np.atleast_2d(x)
         if self.posterior is None:
             mean, std = rows @ self.weights_by_action.T, None
@@ -287,7 +311,19 @@ def choose_actions(
     return int(chosen[0]) if x.ndim == 1 else chosen
 
 
-def action_names_of(env: gym.Env[Any, Any], actions: int) -> tuple[str, ...]:
-    """The names that an environment gives to its actions in its metadata, if it does."""
+def action_names_of(
+    env: gym.Env[Any, Any], actions: int, logged: tuple[str, ...] = ()
+) -> tuple[str, ...]:
+    """The names that an environment gives to its actions in its metadata, if it does.
+
+    Actions with names in a log have to have the same ones in the environment.
+    """
     names: NDArray[Any] | None = env.metadata.get("action_names")
-    return tuple(map(str, names)) if names is not None and len(names) == actions else ()
+    own = tuple(map(str, names)) if names is not None and len(names) == actions else ()
+    if logged and own != logged:
+        raise ValueError(
+            f"the log has the actions {', '.join(logged)}, but the environment "
+            f"{', '.join(own) or 'numbers without names'}: write the numbers of the environment "
+            "into the log, or leave the environment out"
+        )
+    return own

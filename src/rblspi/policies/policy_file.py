@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from rblspi.core import archive
 from rblspi.core.archive import FileError, short
 from rblspi.core.types import Array
+from rblspi.data.encoding import Encoding
 from rblspi.environments.spaces import describe_space, space_from
 from rblspi.features import BasisLike, as_basis, basis_from_settings
 from rblspi.model.posterior import Posterior
@@ -30,6 +31,8 @@ _FIELDS: dict[str, Any] = {
 }
 #: see `rblspi.environments.lookup.describe`
 _ENVIRONMENT = {"id", "arguments", "limit", "wrappers"}
+#: only in files of policies from logs with named columns
+_INPUTS = "inputs"
 _SPACES = ("observation_space", "action_space")
 
 
@@ -40,6 +43,8 @@ def save(policy: LinearPolicy, path: str | PathLike[str]) -> None:
     description: dict[str, Any] = {name: getattr(policy, name) for name in _FIELDS}
     description |= {name: describe_space(getattr(policy, name)) for name in _SPACES}
     description |= {"basis": policy.basis.settings(), "posterior": None}
+    if policy.inputs is not None:
+        description[_INPUTS] = policy.inputs.plain()
     if posterior is not None:
         found = {f"posterior.{name}": getattr(posterior, name) for name in _ARRAYS}
         arrays |= {name: np.empty(0) if array is None else array for name, array in found.items()}
@@ -67,6 +72,7 @@ def load(path: str | PathLike[str], basis: BasisLike | None = None) -> LinearPol
 def _policy(
     description: dict[str, Any], arrays: dict[str, NDArray[Any]], basis: BasisLike | None
 ) -> LinearPolicy:
+    inputs = description.pop(_INPUTS, None)
     if set(description) != {*_FIELDS, *_SPACES, "basis", "posterior"}:
         raise FileError("fields are missing, or there are too many")
     for name, kind in _FIELDS.items():
@@ -83,6 +89,7 @@ def _policy(
         | {"action_names": tuple(map(str, names)), "seed": tuple(map(int, seed))}
         | spaces,
         basis=recipe,
+        inputs=None if inputs is None else Encoding.from_plain(inputs),
         features=recipe.build(spaces["observation_space"]),
         weights=_finite(arrays, "weights"),
         posterior=_posterior(description["posterior"], arrays, int(spaces["action_space"].n)),
