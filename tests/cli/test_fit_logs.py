@@ -8,7 +8,7 @@ import pytest
 from rblspi import LinearPolicy
 from tests.support.command import run
 
-SETTINGS = ("--set", "discount=0.5", "--basis", "poly:1")
+SETTINGS = ("--set", "discount=0.5", "--basis", "polynomial:1")
 
 
 @pytest.fixture

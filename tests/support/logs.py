@@ -64,7 +64,7 @@ def episode_rows(episodes=12, seed=0):
     return rows
 
 
-def transitions_of_rows(rows):
+def transitions_of_rows(rows, words=WORDS, actions=ACTIONS):
     """The transitions of such rows, by a loop."""
     found = []
     for now, after in zip(rows, [*rows[1:], None], strict=True):
@@ -72,10 +72,10 @@ def transitions_of_rows(rows):
         if not (follows or now["terminated"]):
             continue
         s, s_next = (
-            [row["stock"], *(float(row["weekday"] == word) for word in WORDS)]
+            [row["stock"], *(float(row["weekday"] == word) for word in words)]
             for row in (now, after if follows else now)
         )
-        action = ACTIONS.index(now["action"])
+        action = actions.index(now["action"])
         found.append([s, action, now["reward"], s_next, now["terminated"], now["episode"]])
     truncated = [
         not one[4] and (other is None or other[5] != one[5])

@@ -11,8 +11,8 @@ from rblspi.core.types import Array
 #: text that is a number, and text that is a number without being finite
 NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 INFINITE = r"^[+-]?(inf|infinity)$"
-#: text that is a flag
-TRUE, FALSE = ("true", "t", "yes", "y", "1", "1.0"), ("false", "f", "no", "n", "0", "0.0")
+#: text that is a flag; a column has words of one pair
+FLAGS = (("true", "false"), ("t", "f"), ("yes", "no"), ("y", "n"), ("1", "0"), ("1.0", "0.0"))
 
 
 class TableChunk(NamedTuple):
@@ -117,7 +117,7 @@ def flags_of(column: Any) -> Array:
         words = pc.utf8_lower(as_text(column))
         true, false = (
             np.asarray(pc.fill_null(pc.is_in(words, value_set=pa.array(values)), False))
-            for values in (TRUE, FALSE)
+            for values in zip(*FLAGS, strict=True)
         )
         return np.where(true, 1.0, np.where(false, 0.0, np.nan))
     values = numbers_of(column)

@@ -73,7 +73,7 @@ class Profile:
                 row = int(mask.argmax())
                 place = Place(chunk.source, chunk.first_row + row, column[row].as_py())
                 self.first.setdefault(kind, place)
-                if kind in ("word", "missing"):
+                if kind in ("word", "missing") and is_text(column):
                     self._count(column, mask)
         self._measure(column)
 
@@ -110,8 +110,11 @@ class Profile:
             self.kind == "word"
         )
 
-    def require_one_kind(self) -> None:
-        """Raise an error if the values are of several kinds, which names the first odd one."""
+    def require_one_kind(self, names: bool = True) -> None:
+        """Raise an error if the values are of several kinds, which names the first odd one.
+
+        ``names`` says whether the values may be names.
+        """
         if self.kind == "mixed":
             usual = max((k for k in self.kinds if k != "missing"), key=self.kinds.__getitem__)
             numbers = ("whole", "number")
@@ -123,8 +126,9 @@ class Profile:
             place = self.first[odd]
             raise DataError(
                 f"{place}, column {self.name}: {place.value!r} is {_ARTICLES[odd]}, but other "
-                f"values are {_PLURALS[usual]}: correct it, or say categorical={self.name} if all "
-                "of them are names"
+                f"values are {_PLURALS[usual]}: correct it"
+                + f", or say categorical={self.name} if all of them are names"
+                * names
             )
 
     def __str__(self) -> str:

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from rblspi.core.types import Integers, Vector
+from rblspi.data.arrow_values import FLAGS
 from rblspi.data.columns import DataError, Roles
 from rblspi.data.decoding import Rows
 from rblspi.data.encoding import Encoding, Input, in_order
 from rblspi.data.log_rows import LogDecoder
 from rblspi.data.log_source import LogSource, TellRows
-from rblspi.data.profiles import MOST_WORDS, Profile
+from rblspi.data.profiles import MISSING, MOST_WORDS, Profile, listed
 
 #: different words of a column that are taken for names without being told so
 NAMES = 100
@@ -25,6 +26,7 @@ EXACT = 2.0**53
 class Survey:
     """The columns of a log and their values, and whether rows of episodes are in order."""
 
+    name: str  # of the log
     roles: Roles
     profiles: dict[str, Profile]
     rows: int = 0
@@ -61,7 +63,7 @@ class Survey:
 def survey(source: LogSource, roles: Roles, tell: TellRows | None = None) -> Survey:
     """Read a log, and say what its columns hold."""
     names = [name for name in roles.used if name not in roles.names("episode")]
-    found = Survey(roles, {n: Profile(n, n in roles.categorical) for n in names})
+    found = Survey(source.name, roles, {n: Profile(n, n in roles.categorical) for n in names})
     episodes = LogDecoder(
         roles.columns, None, None, False, roles=roles, encoding=None, action_names=()
     )
@@ -75,8 +77,11 @@ def survey(source: LogSource, roles: Roles, tell: TellRows | None = None) -> Sur
             order.add(episodes.episodes(chunk, rows), episodes.times(chunk, rows))
     found.episodes = episodes.known_episodes
     found.in_order = order.holds or not found.episodes  # only episodes with names can be sorted
-    for name in (*roles.names("reward"), *roles.names("time"), *roles.names("duration")):
-        found.profiles[name].require_one_kind()
+    for role in ("reward", "time", "duration", "terminated", "truncated", "done"):
+        for name in roles.names(role):
+            found.profiles[name].require_one_kind(names=False)
+            if role in ("terminated", "truncated", "done"):
+                _require_flags(found.profiles[name])
     _require_numbers(found.profiles[roles.names("reward")[0]])
     found.action_names = _action_names(found.profiles[roles.names("action")[0]])
     found.encoding = _encoding(found)
@@ -98,6 +103,17 @@ class _Order:
         step = np.diff(episodes)  # episodes have numbers in the order of their first rows
         self.holds &= not ((step < 0) | ((step == 0) & (np.diff(times) < 0))).any()
         self._last = int(episodes[-1]), float(times[-1])
+
+
+def _require_flags(profile: Profile) -> None:
+    """Raise an error if flags are words of several pairs, such as yes and F."""
+    words = {word.lower() for word in profile.words} - {*MISSING}
+    if not any(words <= {*pair} for pair in FLAGS):
+        place = profile.first["word"]
+        raise DataError(
+            f"{place}, column {profile.name}: {place.value!r} must be true or false, but the column "
+            f"has the words {listed(sorted(profile.words))}"
+        )
 
 
 def _require_numbers(profile: Profile) -> None:
@@ -140,8 +156,8 @@ def _encoding(found: Survey) -> Encoding | None:
     after = roles.names("next_state") or states
     if len(after) != len(states):
         raise DataError(
-            f"the state has {len(states)} columns ({', '.join(states)}), but the next state "
-            f"{len(after)} ({', '.join(after)}): name them with state= and next_state="
+            f"{found.name}: the state has {len(states)} columns ({', '.join(states)}), but the "
+            f"next state {len(after)} ({', '.join(after)}): name them with state= and next_state="
         )
     pairs = [
         (found.profiles[one], found.profiles[other])
@@ -150,10 +166,11 @@ def _encoding(found: Survey) -> Encoding | None:
     if len(pairs) == 1 and pairs[0][0].kind == "list":
         return None
     alone = len(pairs) == 1
-    return Encoding(tuple(_input(one, other, roles, alone) for one, other in pairs))
+    return Encoding(tuple(_input(one, other, found, alone) for one, other in pairs))
 
 
-def _input(one: Profile, other: Profile, roles: Roles, alone: bool) -> Input:
+def _input(one: Profile, other: Profile, found: Survey, alone: bool) -> Input:
+    """How a column of the state, and that of the next state, become numbers."""
     for profile in (one, other):
         profile.require_one_kind()
         if profile.kind in ("date", "list", "other"):
@@ -166,13 +183,14 @@ def _input(one: Profile, other: Profile, roles: Roles, alone: bool) -> Input:
     kinds = {one.kind, other.kind} - {"nothing"}
     if not kinds:
         raise DataError(
-            f"column {one.name} is empty: leave it out by naming the others with state="
+            f"{found.name}, column {one.name} is empty: leave it out by naming the others with "
+            "state="
         )
     words = "word" in kinds
     if words and kinds != {"word"}:
         raise DataError(
-            f"column {one.name} holds {one}, but column {other.name} {other}: a state and the next "
-            "one must be of the same kind"
+            f"{found.name}, column {one.name}: {one}, but in column {other.name}: {other}; a "
+            "state and the next one must be of the same kind"
         )
     low, high = min(one.low, other.low), max(one.high, other.high)
     absent = one.missing + other.missing
@@ -181,5 +199,5 @@ def _input(one: Profile, other: Profile, roles: Roles, alone: bool) -> Input:
         one.name,
         _names(one.name, [one, other]) if words else (),
         kinds == {"whole"} and alone and low > -EXACT and high < EXACT,
-        fill if absent and roles.choices.missing == "indicator" else None,
+        fill if absent and found.roles.choices.missing == "indicator" else None,
     )
