@@ -408,7 +408,12 @@ NAMES = list(ROWS[0])
         ("action", "", r"column action: None is not an action"),
         ("action", "3", r"column action: '3' is a number, but other values are words"),
         ("weekday", "", r"column weekday: None is missing"),
-        ("terminated", "maybe", r"column terminated: 'maybe' must be true or false"),
+        ("weekday", "NA", r"column weekday: 'NA' is missing"),
+        (
+            "terminated",
+            "maybe",
+            r"column terminated: 'maybe' is a word, but other values are true or",
+        ),
         ("episode", "", r"column episode: None must name an episode"),
         ("time", "noon", r"column time: 'noon' must be a number or a date like 2026"),
     ],

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from rblspi.core.types import Array, Integers, Matrix
 from rblspi.data.arrow_values import NUMBER
-from rblspi.data.profiles import MISSING, listed
+from rblspi.data.profiles import MISSING, NONE, listed
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Input:
         """A number, or the place of a word; NaN if the value is missing and may be."""
         text = str(given).strip()
         absent = given is None or (isinstance(given, float) and math.isnan(given)) or not text
-        if absent or (not self.words and text.lower() in MISSING):
+        if absent or (text not in self.words and text.lower() in (*MISSING, NONE)):
             if self.fill is None:
                 raise ValueError(f"{self.name} is missing: give a value")
             return math.nan

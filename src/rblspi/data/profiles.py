@@ -1,7 +1,7 @@
 """What the values of a column are: numbers, words, dates or lists, judged by all of them.
 
-Numbers and dates in text count as such. In a column of numbers, words such as NA stand for missing
-values; in a column of words only an empty one does.
+Numbers and dates in text count as such. Words such as NA stand for missing values; so does None
+in a column of numbers, while it may be a name in a column of words.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ Kind = Literal["nothing", "whole", "number", "flag", "word", "date", "list", "ot
 #: text that is a whole number or a date, and words that are no value in a column of numbers
 WHOLE = r"^[+-]?\d+$"
 DATE = r"^\d{4}-\d\d-\d\d([T ].*)?$"
-MISSING = ("na", "n/a", "#n/a", "<na>", "nan", "-nan", "null", "none")
+MISSING = ("na", "n/a", "#n/a", "<na>", "nan", "-nan", "null")
+NONE = "none"
 #: different words of a column that are counted; a column of more is not one of names
 MOST_WORDS = 1000
 
@@ -82,6 +83,8 @@ class Profile:
 
         for entry in column.filter(pa.array(mask)).value_counts().to_pylist():
             word = str(entry["values"] or "").strip()
+            if word.lower() in MISSING and not self.as_words:
+                continue
             if word and (word in self.words or len(self.words) <= MOST_WORDS):
                 self.words[word] += entry["counts"]
 
@@ -105,10 +108,8 @@ class Profile:
     @property
     def missing(self) -> int:
         """Rows without a value."""
-        empty = self.kinds["missing"]
-        return empty - sum(n for w, n in self.words.items() if w.lower() in MISSING) * (
-            self.kind == "word"
-        )
+        names = sum(n for word, n in self.words.items() if word.lower() == NONE)
+        return self.kinds["missing"] - names * (self.kind == "word" and not self.as_words)
 
     def require_one_kind(self, names: bool = True) -> None:
         """Raise an error if the values are of several kinds, which names the first odd one.
@@ -200,7 +201,7 @@ def _kinds_of_text(text: Any) -> dict[str, Mask]:
 
     whole, date = matches(WHOLE), matches(DATE)
     number = (matches(NUMBER) | matches(INFINITE)) & ~whole
-    absent = pc.is_in(pc.utf8_lower(text), value_set=pa.array(MISSING))
+    absent = pc.is_in(pc.utf8_lower(text), value_set=pa.array([*MISSING, NONE]))
     missing = np.asarray(pc.is_null(text)) | np.asarray(pc.fill_null(absent, False))
     flag = matches("^(true|false)$")
     word = ~(whole | number | date | flag | missing)

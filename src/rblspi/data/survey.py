@@ -14,7 +14,7 @@ from rblspi.data.decoding import Rows
 from rblspi.data.encoding import Encoding, Input, in_order
 from rblspi.data.log_rows import LogDecoder
 from rblspi.data.log_source import LogSource, TellRows
-from rblspi.data.profiles import MISSING, MOST_WORDS, Profile, listed
+from rblspi.data.profiles import MOST_WORDS, NONE, Profile, listed
 
 #: different words of a column that are taken for names without being told so
 NAMES = 100
@@ -107,12 +107,12 @@ class _Order:
 
 def _require_flags(profile: Profile) -> None:
     """Raise an error if flags are words of several pairs, such as yes and F."""
-    words = {word.lower() for word in profile.words} - {*MISSING}
+    words = {word.lower() for word in profile.words} - {NONE}
     if not any(words <= {*pair} for pair in FLAGS):
         place = profile.first["word"]
         raise DataError(
-            f"{place}, column {profile.name}: {place.value!r} must be true or false, but the column "
-            f"has the words {listed(sorted(profile.words))}"
+            f"{place}, column {profile.name}: {place.value!r} must be true or false, but the "
+            f"column has the words {listed(sorted(profile.words))}"
         )
 
 
