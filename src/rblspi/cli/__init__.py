@@ -18,6 +18,7 @@ import gymnasium as gym
 import typer
 
 from rblspi import __version__
+from rblspi.cli.check import check
 from rblspi.cli.collect import collect
 from rblspi.cli.evaluate import evaluate
 from rblspi.cli.fit import fit
@@ -66,6 +67,7 @@ for _name, _command in (
     ("show", show),
     ("list", list_),
     ("collect", collect),
+    ("check", check),
     ("fit", fit),
     ("reproduce", reproduce),
 ):

@@ -14,13 +14,24 @@ import gymnasium as gym
 import typer
 
 from rblspi.cli import parsing
-from rblspi.cli.options import BasisOption, Cluster, EnvironmentSettings, Quiet, Settings
+from rblspi.cli.logs import columns_of, open_log
+from rblspi.cli.options import (
+    BasisOption,
+    Cluster,
+    ColumnsOption,
+    EnvironmentSettings,
+    LogArgument,
+    Quiet,
+    Settings,
+    SkipBad,
+)
 from rblspi.core.progress import Tell, progress, say
 
 if TYPE_CHECKING:
     from rblspi.data import Transitions
     from rblspi.features import Basis
     from rblspi.offline import Iteration
+    from rblspi.offline.data_report import DataReport
     from rblspi.offline.model_selection import Selection
     from rblspi.offline.trust import TrustReport
     from rblspi.registry import Algorithm
@@ -34,14 +45,7 @@ _MANY_WEIGHTS = 20_000
 
 
 def fit(
-    data: Annotated[
-        str,
-        typer.Argument(
-            metavar="DATA",
-            help="A file (.csv, .csv.gz, .jsonl, .parquet, .arrow), a folder of them, or "
-            "minari:NAME.",
-        ),
-    ],
+    data: LogArgument,
     algo: Annotated[str, typer.Option(help="fqi, lspi, blspi, lstd or blstd.")] = "fqi",
     env: Annotated[
         str | None, typer.Option(metavar="ENV_ID", show_default="the one that the data name")
@@ -53,20 +57,11 @@ def fit(
         typer.Option(metavar="SAVED", help="Value this policy, not the one that made the data."),
     ] = None,
     set_: Settings = None,
-    columns: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TEXT",
-            help="Which columns hold what: state=x+v,action=a,..., and how they are read: "
-            "ends=terminated,missing=indicator.",
-        ),
-    ] = None,
+    columns: ColumnsOption = None,
     actions: Annotated[
         int | None, typer.Option(min=1, show_default="the environment's, or those in the data")
     ] = None,
-    skip_bad: Annotated[
-        bool, typer.Option("--skip-bad", help="Leave bad rows out, and count them.")
-    ] = False,
+    skip_bad: SkipBad = False,
     cluster: Cluster = None,
     save: Annotated[
         Path | None,
@@ -86,11 +81,12 @@ def fit(
     with ExitStack() as stack:
         given = parsing.assignments("--env-set", env_set)
         named = None if env is None else parsing.environment(env, given)
-        source = _open(data, columns, skip_bad, _number_of_actions(named, actions), quiet)
+        source = open_log(data, columns, skip_bad, _number_of_actions(named, actions), quiet)
         named = named or _environment(data, source.metadata, given)
         job = _job(source, named, actions, cluster, stack)
         if not quiet:
-            print(_columns_of(source))
+            print(columns_of(source))
+            print(_data_report(job))
         estimator = _estimator(algorithm, job, basis, parsing.assignments("--set", set_))
         if actions is None and (algorithm.learns != "values" or policy is not None):
             _require_plausible_actions(estimator, job)
@@ -186,28 +182,10 @@ def _number_of_actions(named: gym.Env[Any, Any] | None, actions: int | None) -> 
     return own
 
 
-def _open(data: str, columns: str | None, skip_bad: bool, actions: int | None, quiet: bool) -> Any:
-    from rblspi.data import Columns, MinariData, read_log
+def _data_report(job: Job) -> DataReport:
+    from rblspi.offline import data_report
 
-    if data.startswith("minari:"):
-        if columns is not None or skip_bad:
-            raise ValueError("--columns and --skip-bad are for tables: leave them out")
-        return MinariData(data.removeprefix("minari:"))
-    names = None if columns is None else Columns.from_text(columns)
-    with progress(1.0, quiet) as tell:
-
-        def read(rows: int) -> None:
-            tell(0.0, f"reading, {rows:,} rows")
-
-        return read_log(data, names, actions=actions, skip_bad=skip_bad, tell=read)
-
-
-def _columns_of(source: Any) -> str:
-    """Which columns of a log hold what, as a table."""
-    if hasattr(source, "columns"):  # of Parquet files with numbers
-        columns = source.columns.items()
-        return "\n".join(f"{field:<10}  {', '.join(names)}" for field, names in columns)
-    return str(source) if hasattr(source, "roles") else f"{source.name}: {source.size:,} rows"
+    return data_report(job.data)
 
 
 def _environment(

@@ -43,4 +43,23 @@ Seed: TypeAlias = Annotated[int, typer.Option("--seed", min=0, help="Of everythi
 Cluster: TypeAlias = Annotated[
     str | None, typer.Option("--cluster", metavar="ADDRESS", help="A Dask scheduler to work on.")
 ]
+LogArgument: TypeAlias = Annotated[
+    str,
+    typer.Argument(
+        metavar="DATA",
+        help="A file (.csv, .csv.gz, .jsonl, .parquet, .arrow), a folder of them, or minari:NAME.",
+    ),
+]
+ColumnsOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--columns",
+        metavar="TEXT",
+        help="Which columns hold what: state=x+v,action=a,..., and how they are read: "
+        "ends=terminated,missing=indicator.",
+    ),
+]
+SkipBad: TypeAlias = Annotated[
+    bool, typer.Option("--skip-bad", help="Leave bad rows out, and count them.")
+]
 Quiet: TypeAlias = Annotated[bool, typer.Option("--quiet", help="No progress.")]

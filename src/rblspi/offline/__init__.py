@@ -4,6 +4,7 @@ from rblspi.offline.blspi import BLSPI
 from rblspi.offline.blstd import BLSTD
 from rblspi.offline.comparison import Comparison, compare
 from rblspi.offline.coverage import Coverage, coverage
+from rblspi.offline.data_report import DataReport, data_report
 from rblspi.offline.estimates import Estimates, estimates
 from rblspi.offline.estimator import NotFittedError
 from rblspi.offline.fqi import FQI
@@ -22,6 +23,7 @@ __all__ = [
     "Comparison",
     "ConvergenceWarning",
     "Coverage",
+    "DataReport",
     "Estimates",
     "Finding",
     "Iteration",
@@ -30,6 +32,7 @@ __all__ = [
     "TrustReport",
     "compare",
     "coverage",
+    "data_report",
     "estimates",
     "policy_value",
     "support",

@@ -1,0 +1,34 @@
+"""Logs that are named on the command line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rblspi.core.progress import progress
+
+
+def open_log(
+    data: str, columns: str | None, skip_bad: bool, actions: int | None, quiet: bool
+) -> Any:
+    """Open a log that is named on the command line."""
+    from rblspi.data import Columns, MinariData, read_log
+
+    if data.startswith("minari:"):
+        if columns is not None or skip_bad:
+            raise ValueError("--columns and --skip-bad are for tables: leave them out")
+        return MinariData(data.removeprefix("minari:"))
+    names = None if columns is None else Columns.from_text(columns)
+    with progress(1.0, quiet) as tell:
+
+        def read(rows: int) -> None:
+            tell(0.0, f"reading, {rows:,} rows")
+
+        return read_log(data, names, actions=actions, skip_bad=skip_bad, tell=read)
+
+
+def columns_of(source: Any) -> str:
+    """Which columns of a log hold what, as a table."""
+    if hasattr(source, "columns"):  # of Parquet files with numbers
+        columns = source.columns.items()
+        return "\n".join(f"{field:<10}  {', '.join(names)}" for field, names in columns)
+    return str(source) if hasattr(source, "roles") else f"{source.name}: {source.size:,} rows"
