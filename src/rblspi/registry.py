@@ -23,7 +23,15 @@ from typing import Any, Literal, TypeVar
 ENTRY_POINTS = "rblspi.algorithms"
 
 #: arguments of constructors that are not settings: they have options of their own
-_NOT_SETTINGS = ("env", "basis", "seed", "actions", "observation_space", "initial_policy")
+_NOT_SETTINGS = (
+    "env",
+    "basis",
+    "seed",
+    "actions",
+    "observation_space",
+    "initial_policy",
+    "columns",
+)
 
 Class = TypeVar("Class")
 

@@ -337,7 +337,7 @@ def test_actions_and_states_keep_their_names(tmp_path):
     assert fitted.act(np.array([0.3, 0.0, 1.0, 0.0])) == action
     frame = pd.DataFrame([state, state | {"stock": -0.9}])
     assert fitted.act(frame)[0] == action
-    fitted.policy().save(tmp_path / "policy.npz")
+    fitted.save(tmp_path / "policy.npz")
     policy = type(fitted.policy()).load(tmp_path / "policy.npz")
     assert policy.action_names == ACTIONS
     assert policy.act(state) == action
@@ -407,8 +407,8 @@ NAMES = list(ROWS[0])
         ("reward", "1e999", r"column reward: '1e999' must be a finite number"),
         ("action", "", r"column action: None is not an action"),
         ("action", "3", r"column action: '3' is a number, but other values are words"),
-        ("weekday", "", r"column weekday: None is missing"),
-        ("weekday", "NA", r"column weekday: 'NA' is missing"),
+        ("weekday", "", r"column weekday: None is none of Mon, Tue, Wed"),
+        ("weekday", "NA", r"column weekday: 'NA' is none of Mon, Tue, Wed"),
         (
             "terminated",
             "maybe",

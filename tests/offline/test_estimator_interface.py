@@ -19,7 +19,7 @@ EVALUATION = {"basis": inspect.Parameter.empty, "actions": None, "discount": 0.9
 LEARNING = {**EVALUATION, "basis": None}
 ITERATION = {"max_iterations": 20, "tolerance": 1e-6, "initial_policy": None}
 BAYESIAN = {"prior_precision": None, "noise_precision": None}
-LAST = {"ridge": 1e-6, "observation_space": None}
+LAST = {"ridge": 1e-6, "observation_space": None, "columns": None}
 SIGNATURES = {
     LSTD: {**EVALUATION, **LAST},
     BLSTD: {**EVALUATION, **BAYESIAN, **LAST},

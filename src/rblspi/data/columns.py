@@ -20,12 +20,11 @@ _USUAL = {
     "done": ("done", "dones"),
     "episode": ("episode", "episode_id", "trajectory", "trajectory_id", "session", "session_id"),
     "time": ("time", "timestamp", "step", "timestep", "time_step", "t", "date", "datetime"),
-    "duration": ("duration", "elapsed"),
 }
 #: the fields that a table of transitions has
 _OF_TRANSITIONS = ("state", "action", "reward", "next_state", "terminated", "truncated")
 #: the fields that a table may lack
-_OPTIONAL = ("truncated", "done", "episode", "time", "duration")
+_OPTIONAL = ("truncated", "done", "episode", "time")
 #: columns that are neither states nor anything else, as far as their names tell
 _NO_STATE = re.compile(r"(|id|index|row|level_\d+|unnamed.*|propensity|probability|comment|note)")
 #: what may be said of the reading in `Columns.from_text`, beside the names of columns
@@ -70,9 +69,6 @@ class Columns:
     time : str, optional
         The order of the rows of an episode: numbers or dates. By default: time, timestamp, step,
         t, date or a similar name. Without such a column, rows are in order.
-    duration : str, optional
-        How long the transition took. By default: duration or elapsed, and the time until the next
-        row of an episode without such a column.
     categorical : str or sequence of str, optional
         Columns whose values are names, also if they look like numbers.
     ends : "terminated", "truncated" or int, optional
@@ -92,7 +88,6 @@ class Columns:
     done: Names | None = None
     episode: Names | None = None
     time: Names | None = None
-    duration: Names | None = None
     categorical: Names = ()
     ends: Literal["terminated", "truncated"] | int | None = None
     missing: Literal["error", "indicator"] = "error"

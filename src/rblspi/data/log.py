@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from os import PathLike
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from rblspi.core.types import Mask
 from rblspi.data.arrow_values import is_list, is_number
 from rblspi.data.columns import Columns, DataError, Roles
 from rblspi.data.decoding import BadRows
+from rblspi.data.encoding import Encoding
 from rblspi.data.kept import Kept, Part
 from rblspi.data.log_order import Joiner, sorted_on_disk, sorted_rows
 from rblspi.data.log_rows import LogDecoder, LogRows
@@ -26,6 +27,9 @@ from rblspi.data.parquet import ParquetData
 from rblspi.data.survey import Survey, survey
 from rblspi.data.tables import ROWS
 from rblspi.data.transitions import Transitions, cut_between, rechunked
+
+#: how states become observations, and the names of actions
+Naming: TypeAlias = tuple[Encoding | None, tuple[str, ...]]
 
 #: bytes of transitions that are kept in memory
 MEMORY = 2**30
@@ -38,6 +42,7 @@ def read_log(
     actions: int | None = None,
     skip_bad: bool = False,
     memory: int = MEMORY,
+    names: Naming | None = None,
     tell: TellRows | None = None,
 ) -> LogData | ParquetData:
     """Open a log of any form.
@@ -56,6 +61,8 @@ def read_log(
         Whether to leave bad rows out and count them. By default a bad row is an error.
     memory : int
         Bytes of transitions that may be kept in memory. More than these go to a temporary file.
+    names : tuple, optional
+        The encoding of states and the names of actions of another log, which this one has to have.
     tell : callable, optional
         Called with the number of rows that have been read so far, in each of two readings.
 
@@ -69,7 +76,9 @@ def read_log(
     roles = opened.roles(columns or Columns())
     if opened.files and _are_transitions(opened, roles):
         return ParquetData(list(opened.files), columns, actions, skip_bad)
-    return LogData(opened, roles, actions=actions, skip_bad=skip_bad, memory=memory, tell=tell)
+    return LogData(
+        opened, roles, actions=actions, skip_bad=skip_bad, memory=memory, names=names, tell=tell
+    )
 
 
 def is_log(data: Any) -> bool:
@@ -85,7 +94,7 @@ def _are_transitions(source: LogSource, roles: Roles) -> bool:
         return False
     if roles.of_episodes or roles.name("terminated") is None:
         return False
-    if roles.categorical or roles.choices.missing != "error" or roles.name("duration") is not None:
+    if roles.categorical or roles.choices.missing != "error":
         return False
     used = [n for field in ("state", "next_state", "action", "reward") for n in roles.names(field)]
     kinds = [schema.field(name).type for schema in source.schemas.values() for name in used]
@@ -125,12 +134,16 @@ class LogData:
         actions: int | None = None,
         skip_bad: bool = False,
         memory: int = MEMORY,
+        names: Naming | None = None,
         tell: TellRows | None = None,
     ) -> None:
         _require_known_ends(roles, source.name)
         self.name, self.roles = source.name, roles
         self.survey: Survey = survey(source, roles, tell)
-        self.encoding, self.action_names = self.survey.encoding, self.survey.action_names
+        self.encoding, self.action_names = names or (
+            self.survey.encoding,
+            self.survey.action_names,
+        )
         given = len(self.action_names) or actions
         decoder = LogDecoder(
             *(roles.columns, given, None, skip_bad),

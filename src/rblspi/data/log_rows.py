@@ -20,6 +20,7 @@ from rblspi.data.arrow_values import (
 from rblspi.data.columns import Roles
 from rblspi.data.decoding import Decoder, Rows
 from rblspi.data.encoding import Encoding, places_of
+from rblspi.data.profiles import listed
 
 
 class LogRows(NamedTuple):
@@ -34,7 +35,6 @@ class LogRows(NamedTuple):
     done: Mask
     episodes: Integers
     times: Array
-    durations: Array
     places: Integers  # of the rows in the whole log
     good: Mask  # whether nothing is wrong with the row
     closing: Mask  # whether it has neither action nor reward, but only the last state of an episode
@@ -87,7 +87,6 @@ class LogDecoder(Decoder):
             done,
             self.episodes(chunk, rows),
             self.times(chunk, rows),
-            self._durations(rows, closing),
             self.read + np.arange(size),
             rows.good,
             closing,
@@ -118,7 +117,9 @@ class LogDecoder(Decoder):
             absent = np.isnan(values)
             missing |= absent & last
             good = np.isfinite(values) | (absent & (last | (each.fill is not None)))
-            rows.require(name, good, "is missing" if words else "must be a finite number")
+            rows.require(
+                name, good, f"is none of {listed([*words])}" if words else "must be a finite number"
+            )
             columns.append(values if each.fill is not None else np.nan_to_num(values))
         return self.encoding.encoded(columns), missing
 
@@ -170,12 +171,3 @@ class LogDecoder(Decoder):
         what = "must be a number or a date like 2026-01-31 10:00:00"
         rows.require(name, np.isfinite(values), what, always=True)
         return values
-
-    def _durations(self, rows: Rows, closing: Mask) -> Array:
-        name = self.roles.name("duration")
-        if name is None:
-            return np.zeros(len(rows.good))
-        values = seconds_of(plain(rows.column(name)))
-        good = (np.isfinite(values) & (values >= 0.0)) | closing
-        rows.require(name, good, "must be a length of time, 0 or more")
-        return np.where(good, values, 0.0)

@@ -77,7 +77,7 @@ def survey(source: LogSource, roles: Roles, tell: TellRows | None = None) -> Sur
             order.add(episodes.episodes(chunk, rows), episodes.times(chunk, rows))
     found.episodes = episodes.known_episodes
     found.in_order = order.holds or not found.episodes  # only episodes with names can be sorted
-    for role in ("reward", "time", "duration", "terminated", "truncated", "done"):
+    for role in ("reward", "time", "terminated", "truncated", "done"):
         for name in roles.names(role):
             found.profiles[name].require_one_kind(names=False)
             if role in ("terminated", "truncated", "done"):

@@ -21,7 +21,8 @@ from numpy.typing import ArrayLike
 from threadpoolctl import threadpool_limits
 
 from rblspi.core.types import Integers, Matrix, Vector
-from rblspi.data.log import is_log, read_log
+from rblspi.data.columns import Columns
+from rblspi.data.log import Naming, is_log, read_log
 from rblspi.data.transitions import Transitions
 from rblspi.features import Features
 from rblspi.model.buffer import TERMINAL
@@ -99,8 +100,13 @@ class PolicySums(NamedTuple):
         )
 
 
-def chunks_of(data: Data) -> Iterable[Transitions]:
-    """The chunks of the data in any of the accepted forms, for any number of passes."""
+def chunks_of(
+    data: Data, columns: Columns | None = None, names: Naming | None = None
+) -> Iterable[Transitions]:
+    """The chunks of the data in any of the accepted forms, for any number of passes.
+
+    The columns and the names of a log are those of `rblspi.data.read_log`.
+    """
     if isinstance(data, Transitions):
         return [data]
     if isinstance(data, tuple) and not any(isinstance(item, Transitions) for item in data):
@@ -111,7 +117,7 @@ def chunks_of(data: Data) -> Iterable[Transitions]:
             )
         return [Transitions.from_arrays(*data)]
     if is_log(data):
-        return read_log(data)
+        return read_log(data, columns, names=names)
     if isinstance(data, Iterator):
         raise TypeError(
             "transitions is an iterator, which can be passed over only once: pass a list of "

@@ -9,6 +9,7 @@ from typing import Any
 import gymnasium as gym
 
 from rblspi.core import check
+from rblspi.data.columns import Columns
 from rblspi.data.transitions import Transitions
 from rblspi.features import BasisLike
 from rblspi.offline.accumulation import PolicySums, Problem
@@ -29,7 +30,8 @@ class BLSPI(Bayesian, PolicyIteration):
 
     Parameters
     ----------
-    basis, actions, discount, max_iterations, tolerance, initial_policy, observation_space
+    basis, actions, discount, max_iterations, tolerance, initial_policy, observation_space,
+    columns
         As for `LSPI`.
     prior_precision, noise_precision, ridge
         As for `BLSTD`.
@@ -64,6 +66,7 @@ class BLSPI(Bayesian, PolicyIteration):
     initial_policy: PolicyFunction | None = None
     ridge: float = 1e-6
     observation_space: gym.Space[Any] | None = None
+    columns: Columns | None = None
 
     def _check(self) -> None:
         super()._check()

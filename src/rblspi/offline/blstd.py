@@ -11,6 +11,7 @@ import gymnasium as gym
 
 from rblspi.core import check
 from rblspi.core.types import Matrix, Vector
+from rblspi.data.columns import Columns
 from rblspi.data.transitions import Transitions
 from rblspi.features import BasisLike, as_basis
 from rblspi.features.refinement import finer
@@ -117,6 +118,7 @@ class BLSTD(Bayesian, PolicyEvaluation):
     noise_precision: float | None = None
     ridge: float = 1e-6
     observation_space: gym.Space[Any] | None = None
+    columns: Columns | None = None
 
 
 def finer_fits(blstd: BLSTD, chunks: Iterable[Transitions]) -> Iterator[BLSTD]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
+from os import PathLike
 from typing import Any, ClassVar, Literal, Self, overload
 
 import gymnasium as gym
@@ -13,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rblspi.core import check
 from rblspi.core.types import Array, Matrix, Vector
+from rblspi.data.columns import Columns
 from rblspi.data.encoding import Encoding
 from rblspi.data.transitions import Transitions
 from rblspi.environments.lookup import describe, discrete_actions, make
@@ -20,13 +22,13 @@ from rblspi.features import BasisLike, Features, as_basis
 from rblspi.features.base import MOST_FEATURES
 from rblspi.features.bounds import observation_shape
 from rblspi.model.statistics import Statistics
-from rblspi.offline.accumulation import PolicySums, Problem, batch_rows
+from rblspi.offline.accumulation import Data, PolicySums, Problem, batch_rows, chunks_of
 from rblspi.offline.observed_space import build_features
 from rblspi.policies.linear import LinearPolicy, action_names_of
 from rblspi.registry import name_of
 
 #: parameters that a policy holds in another form, or does not need
-_NOT_IN_PROVENANCE = ("basis", "actions", "observation_space", "initial_policy")
+_NOT_IN_PROVENANCE = ("basis", "actions", "observation_space", "initial_policy", "columns")
 
 
 class NotFittedError(ValueError, AttributeError):
@@ -45,6 +47,7 @@ class Estimator(ABC):
     actions: int | None
     discount: float
     observation_space: gym.Space[Any] | None
+    columns: Columns | None
 
     features_: Features
     observation_space_: gym.Space[Any]
@@ -190,10 +193,24 @@ class Estimator(ABC):
             )
         return np.arange(count), chosen.astype(np.int64)
 
-    def _name(self, data: Any) -> None:
-        """Remember the names of actions and of columns, if the data have any."""
-        self.encoding_ = getattr(data, "encoding", None)
-        self.action_names_ = getattr(data, "action_names", ())
+    def _read(self, data: Data, again: bool = False) -> Iterable[Transitions]:
+        """The chunks of the data, whose names of actions and columns are remembered.
+
+        ``again`` says that the data have to have the names of those before them.
+        """
+        if not again:
+            chunks = chunks_of(data, self.columns)
+            self.encoding_ = getattr(chunks, "encoding", None)
+            self.action_names_ = getattr(chunks, "action_names", ())
+            return chunks
+        return chunks_of(data, self.columns, (self.encoding_, self.action_names_))
+
+    def __sklearn_tags__(self) -> Any:
+        """What scikit-learn asks of an estimator: there is no target, and X is a log."""
+        from sklearn.utils import InputTags, Tags, TargetTags
+
+        inputs = InputTags(two_d_array=False, string=True, categorical=True, allow_nan=True)
+        return Tags(estimator_type=None, target_tags=TargetTags(required=False), input_tags=inputs)
 
     def _problem(self, chunks: Iterable[Transitions], look: bool = True) -> Problem:
         """Check the parameters, and define with them what is estimated from the data."""
@@ -247,6 +264,10 @@ class Estimator(ABC):
             provenance={"algorithm": name, "settings": settings, "transitions": transitions},
             seed=(0, transitions),
         )
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the policy to one file, which `LinearPolicy.load` reads."""
+        self.policy().save(path)
 
     def _matching(self, env: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
         """The environment, if its observations and actions are those of the data."""

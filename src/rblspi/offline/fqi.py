@@ -11,6 +11,7 @@ import numpy as np
 
 from rblspi.core import check
 from rblspi.core.types import Vector
+from rblspi.data.columns import Columns
 from rblspi.data.transitions import Transitions
 from rblspi.features import BasisLike
 from rblspi.offline.accumulation import PolicySums, Problem, sums_of_policy
@@ -38,7 +39,7 @@ class FQI(PolicyLearner):
 
     Parameters
     ----------
-    basis, actions, discount, observation_space
+    basis, actions, discount, observation_space, columns
         As for `LSPI`.
     ridge : float, optional
         lambda, as a multiple of the mean diagonal element of sum phi phi'; positive. By default it
@@ -82,6 +83,7 @@ class FQI(PolicyLearner):
     tolerance: float = 1e-3
     ridge: float | None = None
     observation_space: gym.Space[Any] | None = None
+    columns: Columns | None = None
 
     def _find(
         self,

@@ -7,6 +7,7 @@ from typing import Any
 
 import gymnasium as gym
 
+from rblspi.data.columns import Columns
 from rblspi.features import BasisLike
 from rblspi.offline.lstd import LeastSquares
 from rblspi.offline.policy_iteration import PolicyIteration
@@ -30,7 +31,7 @@ class LSPI(LeastSquares, PolicyIteration):
         phi. By default it is chosen by held-out episodes, see `rblspi.offline.model_selection`.
     actions : int, optional
         The number of actions. By default as many as there are in the data.
-    discount, ridge, observation_space
+    discount, ridge, observation_space, columns
         As for `LSTD`.
     max_iterations : int
         The largest number of policies to evaluate.
@@ -80,3 +81,4 @@ class LSPI(LeastSquares, PolicyIteration):
     initial_policy: PolicyFunction | None = None
     ridge: float = 1e-6
     observation_space: gym.Space[Any] | None = None
+    columns: Columns | None = None

@@ -11,6 +11,7 @@ from scipy.linalg import lapack, svdvals
 
 from rblspi.core import check
 from rblspi.core.types import Vector
+from rblspi.data.columns import Columns
 from rblspi.features import BasisLike
 from rblspi.model.evidence import shrinkage
 from rblspi.model.statistics import Statistics
@@ -96,6 +97,8 @@ class LSTD(LeastSquares, PolicyEvaluation):
     observation_space : gymnasium.Space, optional
         The space that the basis is built for. By default it is the range of the observations in
         the data, unless the basis has its own bounds.
+    columns : Columns, optional
+        Which columns of a log hold what; by default this is guessed from their names.
 
     Attributes
     ----------
@@ -124,3 +127,4 @@ class LSTD(LeastSquares, PolicyEvaluation):
     discount: float = 0.99
     ridge: float = 1e-6
     observation_space: gym.Space[Any] | None = None
+    columns: Columns | None = None

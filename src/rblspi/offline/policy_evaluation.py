@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from rblspi.core.types import Vector
 from rblspi.data.transitions import Transitions
-from rblspi.offline.accumulation import Data, PolicySums, Problem, chunks_of, sums_of_policy
+from rblspi.offline.accumulation import Data, PolicySums, Problem, sums_of_policy
 from rblspi.offline.estimator import Estimator
 from rblspi.policies.given import (
     BatchPolicy,
@@ -43,8 +43,7 @@ class PolicyEvaluation(Estimator):
             or an array of the next actions, shape (N,). For values of states: None, because it is
             the policy that collected the data.
         """
-        chunks = chunks_of(transitions)
-        self._name(chunks)
+        chunks = self._read(transitions)
         return self._add(self._problem(chunks), chunks, policy, more=False)
 
     def partial_fit(self, transitions: Data, policy: PolicyLike = None) -> Self:
@@ -53,9 +52,8 @@ class PolicyEvaluation(Estimator):
         The arguments are those of `fit`; the policy has to be the same in all calls. A function is
         remembered and need not be passed again.
         """
-        chunks = chunks_of(transitions)
+        chunks = self._read(transitions, again=hasattr(self, "statistics_"))
         if not hasattr(self, "statistics_"):
-            self._name(chunks)
             return self._add(self._problem(chunks, look=False), chunks, policy, more=False)
         problem = Problem(self.features_, self.observation_space_, self.actions, self.discount)
         remembered = self.policy_ if policy is None else policy

@@ -19,13 +19,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, Self, TypeAlias
 
 import numpy as np
 
 from rblspi.core.types import Vector
 from rblspi.data.transitions import Transitions
 from rblspi.offline.accumulation import (
+    Data,
     PolicySums,
     Problem,
     require_finite,
@@ -47,6 +48,7 @@ class PolicyIteration(PolicyLearner):
     """Finds a policy, with one pass over the transitions for every policy that is evaluated."""
 
     initial_policy: PolicyFunction | None
+    _sums: PolicySums  # over all transitions so far
 
     def _find(
         self,
@@ -60,8 +62,39 @@ class PolicyIteration(PolicyLearner):
         found = iterate(chunks, problem, improve, initial, *goals, callback)
         if self.selection_ is not None:
             found = self._kept(found, initial, problem, chunks)
-        sums, self.history_, self.converged_, self.cycle_ = found
-        self._conclude(problem, sums)
+        self._settle(problem, found)
+
+    def partial_fit(
+        self, transitions: Data, callback: Callable[[Iteration], object] | None = None
+    ) -> Self:
+        """Add transitions, and iterate again from the policy that was found so far.
+
+        Sums over the new transitions follow every policy, and are merged with those over the
+        earlier ones, which are no longer needed: their next actions stay those of the policy that
+        was found from them. The first call is `fit`.
+        """
+        if not hasattr(self, "_sums"):
+            return self.fit(transitions, callback)
+        chunks, before = self._read(transitions, again=True), self._sums
+        problem = Problem(self.features_, self.observation_space_, self.actions_, self.discount)
+        policy = self._improve(problem, before)[1]
+        goals = (int(self.max_iterations), float(self.tolerance))
+        found = iterate(
+            chunks,
+            problem,
+            lambda sums: self._improve(problem, before.merge(sums)),
+            policy,
+            *goals,
+            callback,
+        )
+        self._settle(problem, found._replace(sums=before.merge(found.sums)))
+        self.n_iter_ = len(self.history_)
+        self._warn_unless_converged()
+        return self
+
+    def _settle(self, problem: Problem, found: Result) -> None:
+        self._sums, self.history_, self.converged_, self.cycle_ = found
+        self._conclude(problem, self._sums)
 
     def _check_tolerance(self) -> None:
         if self.tolerance != 0.0:

@@ -15,10 +15,11 @@ from numpy.typing import ArrayLike
 from rblspi.core import check
 from rblspi.data.transitions import Transitions
 from rblspi.features import BasisLike
-from rblspi.offline.accumulation import Data, Problem, chunks_of, over_chunks
+from rblspi.offline.accumulation import Data, Problem, over_chunks
 from rblspi.offline.estimator import Estimator
 from rblspi.offline.iterations import ConvergenceWarning, Iteration
-from rblspi.offline.model_selection import Selection, select
+from rblspi.offline.model_selection import Selection, candidates, select
+from rblspi.offline.off_policy import policy_value
 from rblspi.policies.linear import LinearPolicy
 
 
@@ -51,12 +52,23 @@ class PolicyLearner(Estimator):
         """
         check.count("max_iterations", self.max_iterations)
         self._check_tolerance()
-        chunks = chunks_of(transitions)
-        self._name(chunks)
+        chunks = self._read(transitions)
         self._find(self._problem(chunks), chunks, callback)
         self.n_iter_ = len(self.history_)
         self._warn_unless_converged()
         return self
+
+    def score(self, transitions: Data, y: Any = None) -> float:
+        """What the policy is worth by other data than those of the fit.
+
+        The value is estimated by `policy_value` in the default basis of these data, whichever basis
+        the policy has, so that policies in different bases can be compared. ``y`` is ignored.
+        """
+        self._require_fitted()
+        chunks = self._read(transitions, again=True)
+        basis = candidates(chunks, self.observation_space)[0].basis
+        policy = self.policy()
+        return policy_value(chunks, policy, basis, self.actions_, discount=self.discount).mean
 
     @abstractmethod
     def _find(

@@ -1,0 +1,117 @@
+"""Estimators in the hands of scikit-learn: frames, scores, searches over settings."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
+from sklearn.utils import estimator_checks
+
+from rblspi.data import Columns, DataError
+from rblspi.features import Polynomial
+from rblspi.offline import BLSPI, FQI, LSPI
+from rblspi.policies.choice import Greedy
+from tests.support.chain import BASIS, DISCOUNT, STATES, in_proportion
+
+LEARNERS = pytest.mark.parametrize("learner", [FQI, LSPI, BLSPI])
+CUT = Columns(ends="truncated")
+
+
+def walk(episodes=30, seed=0):
+    """A walk on a line in which x should come near 0: steps to the left or to the right."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for episode in range(episodes):
+        x = rng.uniform(-1, 1)
+        for time in range(10):
+            action = str(rng.choice(["left", "right"]))
+            step = 0.3 if action == "right" else -0.3
+            rows.append((episode, time, x, 1.0, action, -abs(x + step)))
+            x = float(np.clip(x + step + 0.05 * rng.standard_normal(), -1.5, 1.5))
+    return pd.DataFrame(rows, columns=["episode", "time", "x", "one", "action", "reward"])
+
+
+@LEARNERS
+def test_a_search_over_settings_with_episodes_held_out(learner):
+    log = walk()
+    estimator = learner(Polynomial(2), discount=0.8, columns=CUT)
+    search = GridSearchCV(
+        estimator,
+        {"basis": [Polynomial(1, low=-2, high=2), Polynomial(3, low=-2, high=2)]},
+        cv=GroupKFold(3),
+        error_score="raise",
+    ).fit(log, groups=log.episode)
+    # The best step depends on the side of 0, which a linear function of x cannot tell in values.
+    assert search.best_estimator_.act({"x": 0.9, "one": 1}) == "left"
+    assert search.best_estimator_.act({"x": -0.9, "one": 1}) == "right"
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+
+
+def test_scores_tell_good_policies_from_bad_ones():
+    log, other = walk(seed=1), walk(seed=2)
+    good = FQI(Polynomial(3, low=-2, high=2), discount=0.8, columns=CUT).fit(log)
+    bad = clone(good).fit(log.assign(reward=-log.reward))
+    assert good.score(other) > bad.score(other)
+    assert bad.columns == good.columns
+    scores = cross_val_score(good, log, groups=log.episode, cv=GroupKFold(3))
+    assert len(scores) == 3
+    assert scores.min() > bad.score(log)
+
+
+def test_words_that_were_not_learnt_from_are_named():
+    fitted = FQI(Polynomial(1, low=-2, high=2), columns=CUT, max_iterations=2)
+    with pytest.warns(match="raise max_iterations"):
+        fitted.fit(walk())
+    odd = walk().replace({"action": {"left": "back"}})
+    with pytest.raises(DataError, match=r"row \d+, column action: 'back' is not an action"):
+        fitted.score(odd)
+
+
+@LEARNERS
+def test_what_scikit_learn_checks_of_any_estimator(learner):
+    name, built = learner.__name__, learner()
+    estimator_checks.check_no_attributes_set_in_init(name, built)
+    estimator_checks.check_parameters_default_constructible(name, built)
+    estimator_checks.check_get_params_invariance(name, built)
+    estimator_checks.check_set_params(name, built)
+    estimator_checks.check_estimator_cloneable(name, built)
+    estimator_checks.check_estimator_repr(name, built)
+
+
+@pytest.mark.parametrize("learner", [LSPI, BLSPI])
+def test_transitions_in_parts_satisfy_the_equations_of_all(learner):
+    whole = in_proportion()
+    rng = np.random.default_rng(0)
+    order = rng.permutation(whole.size)
+    halves = [whole._make(column[half] for column in whole) for half in np.array_split(order, 2)]
+    settings = {"discount": DISCOUNT, "observation_space": None}
+    one, parts = (learner(BASIS, 2, **settings) for _ in range(2))
+    one.partial_fit(whole)
+    np.testing.assert_array_equal(one.weights_, learner(BASIS, 2, **settings).fit(whole).weights_)
+    parts.partial_fit(halves[0]).partial_fit(halves[1])
+    assert parts.converged_
+    total = parts.statistics_
+    assert total.count.sum() == whole.size
+    np.testing.assert_array_equal(total.gram, sum_of_grams(learner, halves))
+    # The policy is greedy in the weights that its own sums over the last part lead to.
+    again = parts.statistics_
+    parts.partial_fit(halves[1])
+    assert parts.statistics_.count.sum() == again.count.sum() + halves[1].size
+    policy = Greedy(parts.weights_.reshape(2, -1))
+    x = parts.features_(STATES)
+    np.testing.assert_array_equal(policy(STATES, x), parts.act(STATES))
+
+
+def sum_of_grams(learner, halves):
+    fits = [learner(BASIS, 2, discount=DISCOUNT).fit(half).statistics_.gram for half in halves]
+    return fits[0] + fits[1]
+
+
+def test_parts_lead_to_the_best_policy():
+    whole = in_proportion()
+    fitted = LSPI(BASIS, 2, discount=DISCOUNT)
+    for _ in range(4):  # the same proportions again and again
+        fitted.partial_fit(whole)
+    np.testing.assert_array_equal(
+        fitted.act(STATES), LSPI(BASIS, 2, discount=DISCOUNT).fit(whole).act(STATES)
+    )
