@@ -21,6 +21,7 @@ from rblspi import __version__
 from rblspi.cli.check import check
 from rblspi.cli.collect import collect
 from rblspi.cli.evaluate import evaluate
+from rblspi.cli.export import export
 from rblspi.cli.fit import fit
 from rblspi.cli.interrupts import end_process, interruptible
 from rblspi.cli.list_ import list_
@@ -69,6 +70,7 @@ for _name, _command in (
     ("collect", collect),
     ("check", check),
     ("fit", fit),
+    ("export", export),
     ("reproduce", reproduce),
 ):
     app.command(_name)(_command)

@@ -190,13 +190,11 @@ class Posterior:
                 f"x of shape {features.shape} must have shape (N, {self.features}): a row of "
                 "features for every state"
             )
-        variances = [
-            np.square(features @ upper.T).sum(axis=1) for upper in self._covariance_factors
-        ]
+        variances = [np.square(features @ upper.T).sum(axis=1) for upper in self.covariance_factors]
         return features @ self.weights.T, np.sqrt(np.stack(variances, axis=1))
 
     @cached_property
-    def _covariance_factors(self) -> list[Matrix]:
+    def covariance_factors(self) -> list[Matrix]:
         """For every action T with T'T = S_aa, its block of the covariance; (n, n) each.
 
         S_aa = beta^-1 G'G where G are the action's columns of R'^-1. Its factor is that of

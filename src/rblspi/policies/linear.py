@@ -261,6 +261,22 @@ class LinearPolicy:
 
         policy_file.save(self, path)
 
+    def export(self, path: str | PathLike[str], std: bool | None = None) -> None:
+        """Write the policy for other programs.
+
+        Parameters
+        ----------
+        path : path
+            A name that ends in .json: everything as numbers, see docs/policy-json.md. Or in .py: a
+            module that needs no other package.
+        std : bool, optional
+            Whether standard deviations can be computed from what is written; by default only if
+            the policy is pessimistic.
+        """
+        from rblspi.policies import export
+
+        export.export(self, path, std)
+
     @staticmethod
     def load(path: str | PathLike[str], basis: BasisLike | None = None) -> LinearPolicy:
         """Read a policy from a file; nothing in the file is ever run.

@@ -1,0 +1,29 @@
+"""``rblspi export``: a saved policy for other programs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rblspi.cli import parsing
+from rblspi.cli.options import SavedArgument
+
+
+def export(
+    saved: SavedArgument,
+    out: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE", help="policy.json, or policy.py: a module without packages."
+        ),
+    ],
+    std: Annotated[
+        bool, typer.Option("--std", help="Write what standard deviations need, too.")
+    ] = False,
+) -> None:
+    """Write a saved agent or policy for other programs, as JSON or as a Python module."""
+    policy = parsing.load(saved).policy()
+    policy.export(out, std or None)
+    print(f"{out}: {policy.actions} actions, {policy.features.size} features each")

@@ -1,0 +1,152 @@
+"""An exported policy has the values and the actions of the policy itself."""
+
+import json
+import subprocess
+import sys
+
+import gymnasium as gym
+import numpy as np
+import pandas as pd
+import pytest
+
+from rblspi import BLSPI, FQI, Fourier, LinearPolicy, OneHot, Polynomial, RBFGrid, TileCoding
+from rblspi.data import Columns
+from rblspi.policies.standalone import StandalonePolicy
+from tests.support.command import run
+from tests.support.logs import ACTIONS, episode_rows
+
+BOX = gym.spaces.Box(-1.0, 1.0, (3,), np.float64)
+CELLS = gym.spaces.MultiDiscrete([4, 3], start=[-1, 2])
+BASES = {
+    "RBFGrid": (RBFGrid((3, 2, 4), width=(1.0, 0.7, 2.0)), BOX),
+    "RBFGrid, edges": (RBFGrid(3, centres="edge"), BOX),
+    "Polynomial": (Polynomial(3, scale=2.0), BOX),
+    "Fourier": (Fourier((2, 1, 3)), BOX),
+    "TileCoding": (TileCoding((3, 4, 2), tilings=5), BOX),
+    "OneHot": (OneHot(), CELLS),
+    "a number": (Fourier(4), gym.spaces.Box(-1.0, 1.0, (), np.float64)),
+    "a table": (OneHot(), gym.spaces.Discrete(5, start=3)),
+}
+
+
+def policy_of(name, actions=3, seed=0):
+    basis, space = BASES[name]
+    features = basis.build(space)
+    weights = np.random.default_rng(seed).standard_normal(actions * features.size)
+    return LinearPolicy(
+        basis=basis,
+        features=features,
+        weights=weights,
+        observation_space=space,
+        action_space=gym.spaces.Discrete(actions, start=2),
+    )
+
+
+def states_of(space, count):
+    """States inside the space and outside of it."""
+    rng = np.random.default_rng(1)
+    if isinstance(space, gym.spaces.Box):
+        return rng.uniform(-1.5, 1.5, (count, *space.shape))
+    return rng.integers(-3, 9, (count, *(space.shape or ())))
+
+
+def loaded(path):
+    """The module in a file, without this library."""
+    names = {"__name__": "exported"}
+    exec(compile(path.read_text(encoding="utf-8"), str(path), "exec"), names)
+    return names
+
+
+@pytest.mark.parametrize("name", BASES)
+@pytest.mark.parametrize("ending", ["json", "py"])
+def test_values_and_actions_are_the_same(name, ending, tmp_path):
+    policy = policy_of(name)
+    path = tmp_path / f"policy.{ending}"
+    policy.export(path)
+    if ending == "json":
+        exported = StandalonePolicy(json.loads(path.read_text()))
+        act, values = exported.act, exported.values
+    else:
+        act, values = (loaded(path)[name] for name in ("act", "values"))
+    states = states_of(policy.observation_space, 500)
+    expected = policy.action_values(states).mean
+    # A sum of n products is right to n roundings of its largest part.
+    x, weights = np.abs(policy.features(states)), np.abs(policy.weights_by_action)
+    bound = 1e-12 * np.maximum(x @ weights.T, 1e-300)
+    assert (np.abs(expected - [values(state) for state in states]) <= bound).all()
+    first, second = np.sort(expected, axis=1)[:, :-3:-1].T
+    clear = first - second > 2 * bound.max(axis=1)
+    assert clear.mean() > 0.3  # outside the space, all values of OneHot are 0
+    chosen = [act(state) for state in states]
+    np.testing.assert_array_equal(np.array(chosen)[clear], policy.predict(states)[0][clear])
+
+
+def test_names_words_and_missing_values_are_understood(tmp_path):
+    rows = pd.DataFrame(episode_rows(40))
+    rows.loc[::7, "stock"] = np.nan
+    fitted = BLSPI(
+        Polynomial(1, low=-1, high=1),
+        discount=0.8,
+        pessimism=1.0,
+        columns=Columns(missing="indicator"),
+    ).fit(rows)
+    policy = fitted.policy()
+    policy.export(tmp_path / "policy.py")
+    act, values, std = (loaded(tmp_path / "policy.py")[n] for n in ("act", "values", "std"))
+    for stock in (-1.0, 0.3, None, "NA", "0.5"):
+        for weekday in ("Mon", "Tue", "Wed"):
+            state = {"stock": stock, "weekday": weekday}
+            assert act(state) in ACTIONS
+            assert act(state) == policy.act(state)
+            stated = policy.action_values(state)
+            np.testing.assert_allclose(values(state), stated.mean, rtol=1e-12, atol=1e-12)
+            np.testing.assert_allclose(std(state), stated.std, rtol=1e-9)
+    for wrong, message in [
+        ({"stock": 1, "weekday": "Sun"}, "weekday='Sun' is none of Mon, Tue, Wed"),
+        ({"stock": 1}, "the state has no 'weekday'"),
+        ({"stock": "x", "weekday": "Mon"}, "stock='x' must be a number"),
+        ({"stock": 1, "weekday": None}, "weekday is missing: give a value"),
+        ([1], "a state has 2 values, not 1"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            act(wrong)
+
+
+def test_the_module_answers_other_programs_without_any_package(tmp_path):
+    rows = pd.DataFrame(episode_rows(40))
+    policy = FQI(Polynomial(1, low=-1, high=1), discount=0.8).fit(rows).policy()
+    policy.export(tmp_path / "policy.py")
+    states = [{"stock": 0.1 * i, "weekday": "Tue"} for i in range(-9, 9)]
+    asked = "\n".join(map(json.dumps, states))
+    # -S and -I leave out all installed packages.
+    command = [sys.executable, "-I", "-S", str(tmp_path / "policy.py")]
+    said = subprocess.run(command, input=asked, capture_output=True, text=True, check=True)
+    assert [json.loads(line) for line in said.stdout.splitlines()] == list(policy.act(states))
+
+
+def test_what_cannot_be_exported_is_named(tmp_path):
+    policy = policy_of("Polynomial")
+    with pytest.raises(
+        ValueError, match=r"policy\.onnx: a policy is exported as \.json or as \.py"
+    ):
+        policy.export(tmp_path / "policy.onnx")
+    with pytest.raises(ValueError, match="the policy has no posterior"):
+        policy.export(tmp_path / "policy.json", std=True)
+    rows = pd.DataFrame(episode_rows(40))
+    own = FQI(lambda state: np.array([1.0, state[0]]), discount=0.8).fit(rows).policy()
+    with pytest.raises(ValueError, match="cannot be exported: it is no basis of this library"):
+        own.export(tmp_path / "policy.json")
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(ValueError, match="not a policy that rblspi exported"):
+        StandalonePolicy({"format": "something"})
+
+
+def test_the_command_exports_what_fit_saved(tmp_path, capsys):
+    policy = policy_of("TileCoding")
+    policy.save(tmp_path / "policy.npz")
+    assert run("export", tmp_path, tmp_path / "policy.json") == 0
+    assert "3 actions, 121 features each" in capsys.readouterr().out
+    model = json.loads((tmp_path / "policy.json").read_text())
+    assert model["actions"] == [2, 3, 4]
+    assert model["version"] == 1
+    assert run("export", tmp_path, tmp_path / "policy.txt") == 2
