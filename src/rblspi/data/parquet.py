@@ -65,7 +65,7 @@ class ParquetData(TabularData):
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """How the first file was collected, if it was written by `rblspi collect`."""
+        """How the first file was collected, if it was written by ``rblspi collect``."""
         stored = (open_parquet(self.row_groups[0].path).schema_arrow.metadata or {}).get(
             METADATA, b"{}"
         )

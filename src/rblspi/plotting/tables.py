@@ -58,7 +58,8 @@ def write_summaries(path: Path, results: Sequence[FigureResult]) -> None:
 
 
 def _markdown(judgements: Sequence[Judgement], results: Sequence[FigureResult]) -> str:
-    lines = ["| claim | what the paper says | verdict | measured |", "|---|---|---|---|"]
+    head = ["| claim | what the paper says | verdict | measured |", "|---|---|---|---|"]
+    lines = ["# Claims", "", *head]
     for judgement in judgements:
         measured = "<br>".join(
             f"{finding.what}: {interval_text(*finding.measured, finding.clipped)}, should be "

@@ -1,0 +1,43 @@
+"""Code in the documentation runs: Python and shell blocks of every page, one after the other."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+import typer
+
+from rblspi.cli import app
+from tests.support.pages import PAGES, blocks, commands, name, script
+
+#: its blocks are parts of a file that tests/examples/test_skeleton.py runs
+QUOTES = "docs/adding-an-algorithm.md"
+RUNNABLE = [
+    page
+    for page in PAGES
+    if name(page) != QUOTES and any(block.language in ("python", "sh") for block in blocks(page))
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", RUNNABLE, ids=name)
+def test_the_blocks_of_a_page_run(page, tmp_path) -> None:
+    program = tmp_path / "page.py"
+    program.write_text(script(page), encoding="utf-8")
+    command = [sys.executable, "-W", "error", str(program)]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if any(commands(page))], ids=name)
+def test_commands_have_the_options_that_pages_give_them(page) -> None:
+    group = typer.main.get_command(app)
+    context = group.make_context("rblspi", [], resilient_parsing=True)
+    for words in commands(page):
+        if words[0].startswith("--"):
+            continue
+        command = group.get_command(context, words[0])
+        assert command is not None, f"there is no command rblspi {words[0]}"
+        if words[1:] != ["--help"]:
+            command.make_context(words[0], list(words[1:]), parent=context)

@@ -1,0 +1,64 @@
+"""The pages of the documentation, and the code in them."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+PAGES = sorted(
+    [
+        *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
+        *(
+            page
+            for page in DOCS.rglob("*.md")
+            if not {"_build", "gallery", "api"} & set(page.relative_to(DOCS).parts)
+        ),
+    ]
+)
+
+_FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```", re.S | re.M)
+_COMMAND = re.compile(r"^(?: {4}|\$ )?(rblspi [^#\n]*)", re.M)
+
+
+class Block(NamedTuple):
+    language: str
+    code: str
+
+
+def name(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix()
+
+
+def blocks(page: Path) -> list[Block]:
+    """The blocks of code between fences, in order."""
+    return [Block(*found) for found in _FENCE.findall(page.read_text(encoding="utf-8"))]
+
+
+def commands(page: Path) -> Iterator[list[str]]:
+    """The words of every ``rblspi`` command that stands on a line of its own."""
+    text = page.read_text(encoding="utf-8").replace("\\\n", " ")
+    for line in _COMMAND.findall(text):
+        yield shlex.split(line)[1:]
+
+
+def script(page: Path) -> str:
+    """All Python and shell blocks of a page as one program."""
+    parts = ["import subprocess, sys"]
+    for block in blocks(page):
+        if block.language == "python":
+            parts.append(block.code)
+        elif block.language == "sh":
+            parts += map(_call, filter(None, block.code.splitlines()))
+    return "\n".join(parts)
+
+
+def _call(line: str) -> str:
+    words = shlex.split(line, comments=True)
+    assert words[0] == "rblspi", f"{line}: only rblspi can be run in a shell block"
+    start = "from rblspi.cli import main; main()"
+    return f"subprocess.run([sys.executable, '-c', {start!r}, *{words[1:]!r}], check=True)"
