@@ -28,10 +28,9 @@ def _command(name: str, command: Any) -> str:
     rows = [f"| `{p.metavar or p.name.upper()}` | {_cell(p.help)} | |" for p in arguments]
     rows += [f"| `{_option(p)}` | {_cell(p.help)} | {_default(p)} |" for p in options]
     table = ["| option | meaning | default |", "|---|---|---|", *rows]
-    title = f"## rblspi {name}"
-    return "\n".join(
-        [title, "", f"`rblspi {name} {shown}`".strip(), "", command.help, "", *table, ""]
-    )
+    title, usage = f"## rblspi {name}", f"`rblspi {name} {shown}`"
+    example = f"```text\n{command.epilog}\n```"
+    return "\n\n".join([title, usage, command.help, example, "\n".join(table), ""])
 
 
 def _option(parameter: Any) -> str:

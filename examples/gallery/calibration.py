@@ -10,8 +10,8 @@ from rblspi import RBLSPI
 from rblspi.plotting import calibration, style
 from rblspi.rollout import calibrate
 
-agent = RBLSPI("rblspi/InvertedPendulum-v0", discount=0.95, seed=0).learn(20_000)
-result = calibrate(agent, states=30, rollouts=8)
+agent = RBLSPI("rblspi/InvertedPendulum-v0", discount=0.95, seed=0).learn(10_000)
+result = calibrate(agent, states=20, rollouts=4)
 print(result)
 
 # %%

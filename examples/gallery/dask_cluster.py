@@ -14,7 +14,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from distributed import Client
 
-from rblspi import LSPI, RBFGrid
+from rblspi import FQI, RBFGrid
 from rblspi.data import DaskData, ParquetData, ParquetWriter
 from rblspi.plotting import style
 from rblspi.rollout import collect
@@ -31,9 +31,9 @@ print(f"{logs.size:,} transitions in {len(list(logs.partitions()))} partitions")
 # %%
 
 basis = RBFGrid(4, low=(-np.pi / 4, -1.0), high=(np.pi / 4, 1.0))
-local = LSPI(basis, 3, discount=0.95).fit(logs)
+local = FQI(basis, 3, discount=0.95).fit(logs)
 with Client(n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None) as client:
-    remote = LSPI(basis, 3, discount=0.95).fit(DaskData(logs, client))
+    remote = FQI(basis, 3, discount=0.95).fit(DaskData(logs, client))
 print("the same weights:", np.array_equal(local.weights_, remote.weights_))
 
 # %%

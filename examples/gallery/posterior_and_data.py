@@ -3,7 +3,9 @@ A posterior that narrows with the data
 ======================================
 
 BLSTD gives the values of a policy with their uncertainty. The chain walk is small enough to know
-the true values, so one can see the posterior close in on them as the log grows.
+the true values, so one can see the posterior close in on them as the log grows. Errors of
+neighbouring states go together: where the reward at one end has been seen too seldom, all values on
+that side are too low.
 """
 
 import matplotlib.pyplot as plt
@@ -17,7 +19,7 @@ from rblspi.rollout import collect
 DISCOUNT, POLICY = 0.9, np.repeat([0, 1], 10)  # to the nearer end
 chain, states = ChainWalk(), np.arange(20)
 truth = chain.exact_action_values(POLICY, DISCOUNT)[states, POLICY]
-(log,) = collect(chain, transitions=30_000, seed=3)
+(log,) = collect(chain, transitions=30_000, seed=0)
 
 with style.style():
     figure, panels = plt.subplots(1, 3, figsize=(7.6, 2.8), sharey=True, layout="constrained")

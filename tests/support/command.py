@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
+from collections.abc import Sequence
 
-from rblspi.cli import main
+import pytest
+import typer
+
+from rblspi.cli import app, main
 
 
 def run(*arguments: object) -> int:
@@ -12,6 +15,15 @@ def run(*arguments: object) -> int:
     with pytest.raises(SystemExit) as caught:
         main([str(argument) for argument in arguments])
     return int(caught.value.code or 0)
+
+
+def require_valid(words: Sequence[str]) -> None:
+    """Raise an error unless these are a command with options that it has; nothing is run."""
+    commands = typer.main.get_command(app)
+    with commands.make_context("rblspi", [], resilient_parsing=True) as context:
+        command = commands.get_command(context, words[0])
+        assert command is not None, f"there is no command rblspi {words[0]}"
+        command.make_context(words[0], list(words[1:]), parent=context)
 
 
 def said(capsys: pytest.CaptureFixture[str]) -> list[str]:

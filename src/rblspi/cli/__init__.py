@@ -61,19 +61,19 @@ def _about(
     """
 
 
-for _name, _command in (
-    ("train", train),
-    ("evaluate", evaluate),
-    ("watch", watch),
-    ("show", show),
-    ("list", list_),
-    ("collect", collect),
-    ("check", check),
-    ("fit", fit),
-    ("export", export),
-    ("reproduce", reproduce),
+for _name, _command, _example in (
+    ("train", train, "CartPole-v1 --save runs/pole"),
+    ("evaluate", evaluate, "runs/pole --episodes 20"),
+    ("watch", watch, "runs/pole --out pole.gif"),
+    ("show", show, "runs/pole --calibration"),
+    ("list", list_, "algorithms"),
+    ("collect", collect, "CartPole-v1 --transitions 10000 --out logs.parquet"),
+    ("check", check, "logs.parquet --out runs/logs"),
+    ("fit", fit, "logs.parquet --set discount=0.95 --save runs/logs"),
+    ("export", export, "runs/logs policy.json"),
+    ("reproduce", reproduce, "cart-pole --quick"),
 ):
-    app.command(_name)(_command)
+    app.command(_name, epilog=f"Example: rblspi {_name} {_example}")(_command)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
