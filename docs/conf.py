@@ -36,6 +36,7 @@ nitpick_ignore_regex = [("py:class", ".*")]  # types of parameters, many of them
 suppress_warnings = ["config.cache", "ref.python"]
 highlight_language = "text"
 default_role = "py:obj"
+smartquotes_action = "qe"  # two dashes begin an option
 
 html_theme = "furo"
 html_title = "rblspi"

@@ -2,6 +2,7 @@
 
 - Absolute values, |x|, and names that end in an underscore are plain text.
 - A formula that stands indented below a sentence is shown as it is written.
+- The shape of an array is not the name of something.
 - A field of a named tuple or a dataclass is described by the comment behind it.
 """
 
@@ -9,13 +10,14 @@ from __future__ import annotations
 
 import inspect
 import re
-import tokenize
+import sys
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
 #: an absolute value, or a name with an underscore behind it, outside of code
 _MARKUP = re.compile(r"(``.+?``|`.+?`)|(\||(?<=\w)_(?!\w))")
+_SHAPE = re.compile(r"^(\s*:(?:type|vartype) [^:]+:) (.*shape.*)$")
 _FIELD = re.compile(r"^    (\w+): .*?# (.+)$")
 
 
@@ -23,7 +25,7 @@ def process(app: Any, what: str, name: str, thing: Any, options: Any, lines: lis
     """Change the lines of a docstring in place."""
     if what in ("attribute", "property") and _is_undescribed(lines):
         lines[:] = [_comment(name), ""]
-    lines[:] = list(_with_literal_blocks(lines))
+    lines[:] = [_SHAPE.sub(r"\1 *\2*", line) for line in _with_literal_blocks(lines)]
 
 
 def _is_undescribed(lines: list[str]) -> bool:
@@ -32,10 +34,10 @@ def _is_undescribed(lines: list[str]) -> bool:
 
 
 def _comment(name: str) -> str:
-    """The comment behind a field, without the shape that may end it."""
+    """The comment behind a field, as a sentence."""
     owner, _, field = name.rpartition(".")
     module, _, kind = owner.rpartition(".")
-    found = getattr(inspect.sys.modules.get(module), kind, None) if module else None  # type: ignore
+    found = getattr(sys.modules.get(module), kind, None)
     for base in getattr(found, "__mro__", ()):
         if field in (comments := _comments(base)):
             text = comments[field]
@@ -48,7 +50,7 @@ def _comments(kind: type) -> dict[str, str]:
     """The comments behind the fields of a class."""
     try:
         source = inspect.getsource(kind)
-    except (OSError, TypeError, tokenize.TokenError):
+    except (OSError, TypeError):
         return {}
     found = map(_FIELD.match, source.splitlines())
     return {match[1]: re.sub(r"\s{2,}", ", ", match[2]) for match in found if match}

@@ -18,7 +18,7 @@ class Table(gym.Env):
 
     observation_space = gym.spaces.Box(np.float32([-1, -2]), np.float32([1, 2]))
     action_space = gym.spaces.Discrete(3)
-    metadata = {"action_names": ["tilt left", "level", "tilt right"]}  # noqa: RUF012
+    metadata = {"render_modes": [], "action_names": ["tilt left", "level", "tilt right"]}
 
     def reset(self, *, seed=None, options=None):
         """Put the ball somewhere, at rest."""
