@@ -38,9 +38,12 @@ format: $(STAMP) ## format the code and apply automatic fixes
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-docs: $(STAMP) ## build the documentation in docs/_build/html, with its gallery, in a few minutes
+$(VENV)/.docs: $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
 	  --editable '.[docs]'
+	@touch $@
+
+docs: $(VENV)/.docs ## build the documentation in docs/_build/html, with its gallery, in a few minutes
 	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet docs docs/_build/html
 	@echo open docs/_build/html/index.html
 

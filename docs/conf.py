@@ -67,6 +67,7 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "show_memory": False,
     "show_signature": False,
+    "write_computation_times": False,  # its page asks other servers for scripts
     "min_reported_time": 0,
     "plot_gallery": "True",
     "remove_config_comments": True,
