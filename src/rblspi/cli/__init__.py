@@ -32,11 +32,12 @@ from rblspi.cli.watch import watch
 from rblspi.core.progress import say
 
 OURS, USERS, INTERRUPTED = 1, 2, 130
+#: set by the shell's completion script
+_COMPLETE = "_RBLSPI_COMPLETE"
 
 app = typer.Typer(
     name="rblspi",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
@@ -94,6 +95,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _run(arguments: Sequence[str] | None) -> int:
     """Run a command, and return its exit code."""
     command = typer.main.get_command(app)
+    if _COMPLETE in os.environ:  # the shell asks what Tab should suggest
+        command.main(prog_name="rblspi", complete_var=_COMPLETE)
     words = sys.argv[1:] if arguments is None else list(arguments)
     with warnings.catch_warnings():
         warnings.showwarning = lambda message, *_, **__: _say(str(message))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import gymnasium as gym
 import typer
 
-from rblspi.cli import parsing
+from rblspi.cli import completion, parsing
 from rblspi.cli.logs import columns_of, open_log
 from rblspi.cli.options import (
     BasisOption,
@@ -46,9 +46,19 @@ _MANY_WEIGHTS = 20_000
 
 def fit(
     data: LogArgument,
-    algo: Annotated[str, typer.Option(help="fqi, lspi, blspi, lstd or blstd.")] = "fqi",
+    algo: Annotated[
+        str,
+        typer.Option(
+            help="fqi, lspi, blspi, lstd or blstd.", autocompletion=completion.offline_algorithms
+        ),
+    ] = "fqi",
     env: Annotated[
-        str | None, typer.Option(metavar="ENV_ID", show_default="the one that the data name")
+        str | None,
+        typer.Option(
+            metavar="ENV_ID",
+            show_default="the one that the data name",
+            autocompletion=completion.environments,
+        ),
     ] = None,
     env_set: EnvironmentSettings = None,
     basis: BasisOption = None,

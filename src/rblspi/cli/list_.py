@@ -4,13 +4,25 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Annotated, Any
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from rblspi.registry import algorithms, nearest
 
+if TYPE_CHECKING:
+    from gymnasium.envs.registration import EnvSpec
+
 KINDS = ("environments", "bases", "algorithms")
+
+#: packages that environments of Gymnasium need, by the module they are in
+_NEEDS = {
+    "gymnasium.envs.box2d": "Box2D",
+    "gymnasium.envs.mujoco": "mujoco",
+    "gymnasium.envs.phys2d": "jax",
+    "gymnasium.envs.tabular": "jax",
+}
 
 _WHERE = {
     "online": "rblspi train ENV_ID --algo",
@@ -47,13 +59,21 @@ def _environments(console: Any) -> None:
 
     ours = sorted(name for name in gym.registry if name.startswith("rblspi/"))
     others = sorted(
-        name for name in gym.registry if name not in ours and not name.startswith("GymV")
+        name
+        for name, spec in gym.registry.items()
+        if name not in ours and not name.startswith("GymV") and _is_installed(spec)
     )
     console.rule("environments of this package, compiled", align="left")
     console.print(Columns(ours, padding=(0, 3)))
     console.rule("installed environments; those with discrete actions can be learnt", align="left")
     console.print(Columns(others, padding=(0, 3)))
     console.print("any other: module:EnvId imports the module that registers it", style="dim")
+
+
+def _is_installed(spec: EnvSpec) -> bool:
+    """Whether the package that an environment needs can be imported."""
+    package = next((_NEEDS[m] for m in _NEEDS if str(spec.entry_point).startswith(m)), None)
+    return package is None or find_spec(package) is not None
 
 
 def _bases(console: Any) -> None:

@@ -7,18 +7,35 @@ from typing import Annotated, TypeAlias
 
 import typer
 
+from rblspi.cli import completion
+
 SavedArgument: TypeAlias = Annotated[
     Path, typer.Argument(metavar="SAVED", help="An agent or a policy: its file or its folder.")
 ]
 EnvironmentArgument: TypeAlias = Annotated[
-    str, typer.Argument(metavar="ENV_ID", help="Any Gymnasium id; module:EnvId imports first.")
+    str,
+    typer.Argument(
+        metavar="ENV_ID",
+        help="Any Gymnasium id; module:EnvId imports first.",
+        autocompletion=completion.environments,
+    ),
 ]
 OptionalEnvironmentArgument: TypeAlias = Annotated[
-    str | None, typer.Argument(metavar="ENV_ID", help="Any Gymnasium id; module:EnvId imports it.")
+    str | None,
+    typer.Argument(
+        metavar="ENV_ID",
+        help="Any Gymnasium id; module:EnvId imports it.",
+        autocompletion=completion.environments,
+    ),
 ]
 EnvironmentOption: TypeAlias = Annotated[
     str | None,
-    typer.Option("--env", metavar="ENV_ID", help="Another environment; module:EnvId imports it."),
+    typer.Option(
+        "--env",
+        metavar="ENV_ID",
+        help="Another environment; module:EnvId imports it.",
+        autocompletion=completion.environments,
+    ),
 ]
 EnvironmentSettings: TypeAlias = Annotated[
     list[str] | None,
@@ -34,6 +51,7 @@ BasisOption: TypeAlias = Annotated[
         "--basis",
         help='rbf:8, "RBFGrid(8, width=0.5)", fourier:3, ...: see rblspi list.',
         show_default="chosen for the observations",
+        autocompletion=completion.bases,
     ),
 ]
 Explore: TypeAlias = Annotated[

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rblspi.cli import completion
 from rblspi.cli.options import Cluster
 from rblspi.core.progress import duration, progress, say
 from rblspi.registry import nearest
@@ -27,7 +28,11 @@ if TYPE_CHECKING:
 def reproduce(
     figures: Annotated[
         list[str] | None,
-        typer.Argument(metavar="FIGURE", help="Figures of the paper; all unless given."),
+        typer.Argument(
+            metavar="FIGURE",
+            help="Figures of the paper; all unless given.",
+            autocompletion=completion.figures,
+        ),
     ] = None,
     runs: Annotated[
         int | None, typer.Option(min=1, help="Runs of every curve: 100, or 3 with --quick.")

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from rblspi.cli import completion, parsing
 from rblspi.cli import config as configuration
-from rblspi.cli import parsing
 from rblspi.cli.keeping import keeping
 from rblspi.cli.options import (
     BasisOption,
@@ -60,7 +60,12 @@ class Plan(NamedTuple):
 def train(
     env: OptionalEnvironmentArgument = None,
     algo: Annotated[
-        str | None, typer.Option(help="See rblspi list.", show_default=DEFAULT_ALGORITHM)
+        str | None,
+        typer.Option(
+            help="See rblspi list.",
+            show_default=DEFAULT_ALGORITHM,
+            autocompletion=completion.online_algorithms,
+        ),
     ] = None,
     basis: BasisOption = None,
     episodes: Annotated[int | None, typer.Option(min=1, help="Learn for so many episodes.")] = None,
