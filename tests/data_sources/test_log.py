@@ -72,6 +72,14 @@ class OfAnotherPackage:
         return self.table.__arrow_c_stream__(requested_schema)
 
 
+def with_views(table):
+    views = pa.array([row["weekday"] for row in ROWS], pa.string_view())
+    words = pa.array([row["action"] for row in ROWS]).dictionary_encode()
+    names = words.dictionary.cast(pa.string_view())
+    table = table.set_column(3, "weekday", views)
+    return table.set_column(4, "action", pa.DictionaryArray.from_arrays(words.indices, names))
+
+
 FORMS = {
     "CSV": lambda d: write_csv(d / "log.csv", ROWS),
     "CSV, compressed": lambda d: write_csv(d / "log.csv.gz", ROWS, opener=gzip.open),
@@ -93,6 +101,7 @@ FORMS = {
     "pandas": lambda d: pd.DataFrame(ROWS),
     "pandas, categorical": lambda d: pd.DataFrame(ROWS).astype({"action": "category"}),
     "a table of Arrow": lambda d: pa.Table.from_pylist(ROWS),
+    "text as Polars has it": lambda d: with_views(pa.Table.from_pylist(ROWS)),
     "another package": lambda d: OfAnotherPackage(ROWS),
     "flags as words": lambda d: pd.DataFrame(ROWS).astype({"terminated": object, "truncated": str}),
     "times as dates": lambda d: pd.DataFrame(ROWS).assign(

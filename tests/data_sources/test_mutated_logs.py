@@ -1,5 +1,6 @@
 """A log that is not as it should be is read rightly, or refused in one clear sentence."""
 
+import re
 from collections import Counter
 
 import numpy as np
@@ -27,6 +28,8 @@ def outcome(seed, folder):
         assert expected in (Refused, AnotherKind), f"{name}: refused for nothing: {said}"
         assert str(path) in said, f"{name}: the file is not named: {said}"
         assert "\n" not in said
+        if name == "a_cell":
+            assert re.search(r", row \d+, column \w+: ", said), said
         return name, "refused"
     assert expected is not Refused, f"{name}: read, though something is wrong"
     if expected is AnotherKind:

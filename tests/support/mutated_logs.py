@@ -206,6 +206,8 @@ def plainly_read(ending: str, data: bytes) -> Transitions:
             raise Refused
     words, actions = (sorted({row[name] for row in found}) for name in ("weekday", "action"))
     for names in (words, actions):
+        if [word.lower() for word in names] == ["none"]:
+            raise AnotherKind
         if any(NO_WORD.fullmatch(word) for word in names):
             raise (AnotherKind if all(NO_WORD.fullmatch(word) for word in names) else Refused)
     return transitions_of_rows(found, words, actions)

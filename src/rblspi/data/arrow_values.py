@@ -32,7 +32,8 @@ def plain(column: Any) -> Any:
     if isinstance(kind, pa.ExtensionType):
         return plain(column.storage)
     if types.is_dictionary(kind):
-        return plain(column.dictionary_decode())
+        values = plain(column.dictionary)  # text as Polars has it cannot be decoded by itself
+        return pa.DictionaryArray.from_arrays(column.indices, values).dictionary_decode()
     if types.is_large_string(kind) or str(kind) == "string_view":
         return column.cast(pa.string())
     if types.is_decimal(kind) or types.is_float16(kind):
