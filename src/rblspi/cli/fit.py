@@ -319,10 +319,12 @@ class _Watched:
         self._begin()
         if not hasattr(self.data, "map_partitions"):
             yield work(self._counted(self.data))
-        else:
+        elif hasattr(self.data, "client"):
             for i, result in enumerate(self.data.map_partitions(work)):
                 self._count(self.data.data[i].size)
                 yield result
+        else:
+            yield from self.data.map_partitions(lambda part: work(self._counted(part)))
 
     def _begin(self) -> None:
         self._passes, self._rows = self._passes + 1, 0

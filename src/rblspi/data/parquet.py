@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from itertools import groupby
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from rblspi.data.arrow_values import TableChunk, is_list, is_number
 from rblspi.data.columns import Columns, DataError
 from rblspi.data.decoding import BadRows
 from rblspi.data.tables import ROWS, TabularData
+from rblspi.data.transitions import Transitions
+
+Result = TypeVar("Result")
 
 #: the key in a file's metadata for how the transitions were collected
 METADATA = b"rblspi"
@@ -83,6 +86,14 @@ class ParquetData(TabularData):
         for partition, row_group in zip(partitions, self.row_groups, strict=True):
             partition.row_groups, partition.bad = [row_group], BadRows()
         return partitions
+
+    def map_partitions(self, work: Callable[[Iterable[Transitions]], Result]) -> Iterator[Result]:
+        """Apply a function to every partition; yields the results in order."""
+        partitions = self.partitions()
+        self.bad = BadRows()
+        for partition in partitions:
+            yield work(partition)
+            self.bad.add(partition.bad)
 
     def _chunks(self, wanted: list[str]) -> Iterator[TableChunk]:
         for path, row_groups in groupby(self.row_groups, key=lambda row_group: row_group.path):

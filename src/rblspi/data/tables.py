@@ -9,10 +9,10 @@ from typing import Any
 from rblspi.data.arrow_values import TableChunk
 from rblspi.data.columns import Columns, DataError
 from rblspi.data.decoding import BadRows, Decoder
-from rblspi.data.transitions import Transitions, cut_between, rechunked
+from rblspi.data.transitions import Transitions
 
 #: rows of a chunk: enough to be fast, and few enough to take little memory
-ROWS = 2**14
+ROWS = 2**17
 
 
 class TabularData:
@@ -43,11 +43,7 @@ class TabularData:
         raise NotImplementedError
 
     def __iter__(self) -> Iterator[Transitions]:
-        """Iterate over all transitions, in chunks of `ROWS`, wherever the rows are stored."""
-        inferred = "truncated" not in self.columns
-        return rechunked(cut_between(self._decoded(), inferred), ROWS)
-
-    def _decoded(self) -> Iterator[tuple[str, Transitions]]:
+        """Iterate over all transitions, in chunks."""
         decoder = Decoder(self.columns, self.actions, self._dimensions, self.skip_bad)
         self.bad = decoder.bad
         wanted = list(dict.fromkeys(chain(*self.columns.values())))
@@ -55,7 +51,7 @@ class TabularData:
             transitions = decoder.decode(chunk)
             self._dimensions = decoder.dimensions
             if transitions is not None:
-                yield chunk.source, transitions
+                yield transitions
 
 
 class TableData(TabularData):
