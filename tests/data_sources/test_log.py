@@ -399,6 +399,15 @@ def test_a_missing_value_is_an_error_or_gets_an_indicator(absent):
     np.testing.assert_array_equal(log.encoding({"x": None, "y": 2}), [3.5, 1, 2])
 
 
+def test_flags_in_states_are_numbers_in_text_too(tmp_path):
+    columns = Columns(ends="truncated", missing="indicator")
+    flags = [True, False, None, True, True, False, True, False]
+    typed = read_log(table(x=flags), columns)
+    text = read_log(write_csv(tmp_path / "log.csv", table(x=flags).to_pylist()), columns)
+    assert_same(joined(typed), joined(text))
+    np.testing.assert_array_equal(joined(typed).next_observations[1], [0.5, 1, 0])
+
+
 # What is wrong is named ------------------------------------------------------------------------
 
 NAMES = list(ROWS[0])

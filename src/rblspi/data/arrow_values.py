@@ -97,6 +97,10 @@ def numbers_of(column: Any) -> Array:
 
     if is_text(column):
         trimmed = as_text(column)
+        try:  # fails where anything else is among the numbers
+            return np.asarray(trimmed.cast(pa.float64()).to_numpy(zero_copy_only=False), np.float64)
+        except pa.ArrowInvalid:
+            pass
         for word, number in (("true", "1"), ("false", "0")):
             trimmed = pc.if_else(pc.equal(pc.utf8_lower(trimmed), word), number, trimmed)
         pattern = f"(?i){NUMBER}|{INFINITE}"

@@ -76,7 +76,8 @@ class Profile:
                 self.first.setdefault(kind, place)
                 if kind in ("word", "missing") and is_text(column):
                     self._count(column, mask)
-        self._measure(column)
+        if any(self.kinds[kind] for kind in ("whole", "number", "flag")):
+            self._measure(column)
 
     def _count(self, column: Any, mask: Mask) -> None:
         import pyarrow as pa
@@ -193,6 +194,25 @@ def _kinds(column: Any, as_words: bool) -> dict[str, Mask]:
 
 
 def _kinds_of_text(text: Any) -> dict[str, Mask]:
+    """The kinds of text; those of every different one suffice, unless nearly all are numbers."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    try:
+        missing = np.isnan(text.cast(pa.float64()).to_numpy(zero_copy_only=False))
+        whole = np.asarray(pc.fill_null(pc.match_substring_regex(text, WHOLE), False))
+        return {"missing": missing, "whole": whole, "number": ~(missing | whole)}
+    except pa.ArrowInvalid:
+        encoded = text.dictionary_encode()
+    places = np.asarray(encoded.indices.fill_null(len(encoded.dictionary)))
+    of_null = np.True_, np.False_
+    return {
+        kind: np.append(mask, of_null[kind != "missing"])[places]
+        for kind, mask in _kinds_of_different(encoded.dictionary).items()
+    }
+
+
+def _kinds_of_different(text: Any) -> dict[str, Mask]:
     import pyarrow as pa
     import pyarrow.compute as pc
 
