@@ -312,6 +312,12 @@ def test_times_that_give_no_order_are_named(times, message):
         read_log(table(time=times), Columns(ends="truncated"))
 
 
+def test_rows_without_an_episode_are_named():
+    for absent in (None, np.nan):
+        with pytest.raises(DataError, match=r"row 3, column episode: (None|nan) must name an epi"):
+            read_log(table(episode=[0.0, 0, 0, absent, 1, 2, 2, 2]), Columns(ends="truncated"))
+
+
 def test_time_that_runs_backwards_in_an_episode_without_a_name():
     times = [0, 2, 1, 0, 1, 0, 1, 2]
     message = r"table, row 2, column time: the time 1 runs backwards in an episode, after .*row 1"

@@ -79,11 +79,12 @@ def as_text(column: Any) -> Any:
         return pc.if_else(pc.equal(trimmed, ""), pa.scalar(None, pa.string()), trimmed)
     if is_whole(column.type):
         return column.cast(pa.string())
-    words = [None if value is None else _word(value) for value in column.to_pylist()]
-    return pa.array(words, pa.string())
+    return pa.array([_word(value) for value in column.to_pylist()], pa.string())
 
 
-def _word(value: Any) -> str:
+def _word(value: Any) -> str | None:
+    if value is None or value != value:  # NaN
+        return None
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return str(value)

@@ -81,12 +81,6 @@ def chunks_of_file(path: Path, wanted: Sequence[str] | None = None) -> Iterator[
         raise DataError(f"{path}, after row {first_row}: it cannot be read: {error}") from error
 
 
-def names_in_file(path: Path) -> list[str]:
-    """The names of the columns of a file; [] if it has no rows."""
-    first = next(chunks_of_file(path), None)
-    return [] if first is None else list(first.rows.schema.names)
-
-
 def _by_content(path: Path) -> Callable[[Path, Sequence[str] | None], Iterator[Any]]:
     with path.open("rb") as file:
         start = file.read(6)
@@ -140,9 +134,7 @@ def _csv(path: Path, wanted: Sequence[str] | None) -> Iterator[Any]:
         with pa.input_stream(str(path), compression="detect") as stream:
             reader = arrow_csv.open_csv(
                 stream,
-                arrow_csv.ReadOptions(
-                    use_threads=False, block_size=_BLOCK, encoding=encoding, skip_rows=0
-                ),
+                arrow_csv.ReadOptions(use_threads=False, block_size=_BLOCK, encoding=encoding),
                 arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
                 arrow_csv.ConvertOptions(
                     column_types=dict.fromkeys(names, pa.string()),
@@ -176,7 +168,7 @@ def _csv_fault(path: Path, names: list[str], said: str) -> str:
 
 def _header(path: Path) -> tuple[str, list[str], str]:
     """The encoding of a file of text, the names in its first line, and what separates them."""
-    with _text(path) as (file, encoding):
+    with _TextFile(path) as (file, encoding):
         line = next((line for line in file if line.strip("\r\n")), "")
     if _undecoded(line):
         raise DataError(
@@ -190,7 +182,7 @@ def _header(path: Path) -> tuple[str, list[str], str]:
     return encoding, names, delimiter
 
 
-class _text:
+class _TextFile:
     """A file of text, decompressed and decoded, and its encoding."""
 
     def __init__(self, path: Path) -> None:
@@ -212,7 +204,7 @@ class _text:
 
 def _json_lines(path: Path, wanted: Sequence[str] | None) -> Iterator[Any]:
     """Rows of objects, one in each line."""
-    with _text(path) as (file, _):
+    with _TextFile(path) as (file, _):
         numbered = _objects(path, file)
         names: list[str] | None = None if wanted is None else list(wanted)
         while rows := list(islice(numbered, _LINES)):
