@@ -14,24 +14,11 @@ from rblspi import OPSRL, Agent, RBFGrid
 from rblspi.environments.deep_sea import DeepSea
 from rblspi.environments.river_swim import RIGHT
 from tests.support.agents import assert_same_bits
+from tests.support.diary import Diary
 from tests.support.textbook_opsrl import walk
 
 RIVER, SEA, LOCK = "rblspi/RiverSwim-v0", "rblspi/DeepSea-v0", "rblspi/CombinationLock-v0"
 NOISY_SEA, CHAIN = "rblspi/DeepSeaStochastic-v0", "rblspi/NChain-v0"
-
-
-class Diary(gym.Wrapper):
-    """Writes down the actions, and shows rewards in other units and with an offset."""
-
-    def __init__(self, env: gym.Env[Any, Any], unit: float = 1.0, offset: float = 0.0) -> None:
-        super().__init__(env)
-        self.unit, self.offset = unit, offset
-        self.actions: list[int] = []
-
-    def step(self, action: Any) -> Any:
-        self.actions.append(int(action))
-        observation, reward, *rest = self.env.step(action)
-        return observation, self.unit * float(reward) + self.offset, *rest
 
 
 @pytest.mark.parametrize(

@@ -17,24 +17,11 @@ from rblspi.environments.river_swim import RIGHT, RiverSwim
 from rblspi.online.psrl import MEAN, MODEL_DUE, MODELS, STEPS, draw_model
 from rblspi.online.table import MOST_OUTCOMES
 from tests.support.agents import assert_same_bits
+from tests.support.diary import Diary
 from tests.support.textbook_psrl import walk
 
 RIVER, SEA, LOCK = "rblspi/RiverSwim-v0", "rblspi/DeepSea-v0", "rblspi/CombinationLock-v0"
 NOISY_SEA = "rblspi/DeepSeaStochastic-v0"
-
-
-class Diary(gym.Wrapper):
-    """Writes down the actions, and shows rewards in other units and with an offset."""
-
-    def __init__(self, env: gym.Env[Any, Any], unit: float = 1.0, offset: float = 0.0) -> None:
-        super().__init__(env)
-        self.unit, self.offset = unit, offset
-        self.actions: list[int] = []
-
-    def step(self, action: Any) -> Any:
-        self.actions.append(int(action))
-        observation, reward, *rest = self.env.step(action)
-        return observation, self.unit * float(reward) + self.offset, *rest
 
 
 @pytest.mark.parametrize(
@@ -75,21 +62,24 @@ def test_models_have_the_mean_and_the_variance_of_the_posterior() -> None:
     """Of Dirichlet probabilities with the parameters n_i and c: p and p (1 - p) / (n + c + 1)."""
     agent = PSRL(RIVER, seed=0).learn(300)
     state, rng, draws = agent.state, np.random.default_rng(0), 4000
-    probabilities = np.empty((draws, *state.counts.shape))
-    rewards = np.empty((draws, len(state.visits)))
+    probabilities = np.empty((draws, *state.table.counts.shape))
+    rewards = np.empty((draws, len(state.table.visits)))
     for i in range(draws):
         draw_model(state, rng)
-        probabilities[i], rewards[i] = state.workspace_model[0], state.workspace_model[3]
-    tried = state.visits > 0
-    c = np.repeat(state.surprises[:, 0] / state.surprises[:, 1], 6)[tried, None]
-    n = state.visits[tried, None]
-    p = state.counts[tried] / (n + c)
+        probabilities[i], rewards[i] = (
+            state.table.workspace_model[0],
+            state.table.workspace_model[3],
+        )
+    tried = state.table.visits > 0
+    c = np.repeat(state.table.surprises[:, 0] / state.table.surprises[:, 1], 6)[tried, None]
+    n = state.table.visits[tried, None]
+    p = state.table.counts[tried] / (n + c)
     std = np.sqrt(p * (1 - p) / (n + c + 1))
     found = probabilities[:, tried]
     assert (np.abs(found.mean(axis=0) - p) <= 5 * std / np.sqrt(draws)).all()
     assert (np.abs(found.std(axis=0) - std) <= 0.1 * std).all()
     # Rewards are without noise here; what was never tried is worth anything that the range allows.
-    expected = np.broadcast_to(state.rewards[tried, MEAN], rewards[:, tried].shape)
+    expected = np.broadcast_to(state.table.rewards[tried, MEAN], rewards[:, tried].shape)
     np.testing.assert_allclose(rewards[:, tried], expected, atol=1e-12)
     np.testing.assert_allclose(rewards[:, ~tried].std(axis=0), 0.005 * 100, rtol=0.1)
 
@@ -104,9 +94,9 @@ def test_it_finds_the_treasure_and_keeps_to_it() -> None:
 
 def test_it_swims() -> None:
     agent = PSRL(RIVER, seed=0).learn(5000)
-    before = agent.state.visits @ agent.state.rewards[:, MEAN]
+    before = agent.state.table.visits @ agent.state.table.rewards[:, MEAN]
     agent.learn(5000)
-    late = (agent.state.visits @ agent.state.rewards[:, MEAN] - before) / 5000
+    late = (agent.state.table.visits @ agent.state.table.rewards[:, MEAN] - before) / 5000
     assert late > 0.9 * RiverSwim().optimal_average_reward()
     assert (agent.policy()(np.arange(6)) == RIGHT).all()
 
@@ -160,7 +150,7 @@ def test_a_file_with_indices_out_of_range_is_refused(
     field: str, value: int, tmp_path: Path
 ) -> None:
     agent = PSRL(RIVER, seed=0).learn(50)
-    getattr(agent.state, field).flat[0] = value
+    getattr(agent.state.table, field).flat[0] = value
     agent.save(tmp_path / "agent.npz")
     with pytest.raises(FileError, match=f"state.{field} holds values out of range"):
         Agent.load(tmp_path / "agent.npz")
@@ -182,13 +172,15 @@ class Lottery(gym.Env):
 
 def test_outcomes_beyond_those_that_are_kept_count_as_elsewhere() -> None:
     agent = PSRL(Lottery(), discount=0.5, seed=0).learn(2000)
-    assert agent.state.sizes[0] == MOST_OUTCOMES
-    assert agent.state.visits[0] == 2000 == agent.state.counters[STEPS]
-    kept = agent.state.counts[0].sum()
+    assert agent.state.table.sizes[0] == MOST_OUTCOMES
+    assert agent.state.table.visits[0] == 2000 == agent.state.counters[STEPS]
+    kept = agent.state.table.counts[0].sum()
     assert kept == pytest.approx(2000 * MOST_OUTCOMES / 200, rel=0.2)
     draw_model(agent.state, np.random.default_rng(0))
     # Beta(nameless + c, kept), with a standard deviation of 0.01
-    assert agent.state.workspace_model.elsewhere[0] == pytest.approx(1 - kept / 2000, abs=0.06)
+    assert agent.state.table.workspace_model.elsewhere[0] == pytest.approx(
+        1 - kept / 2000, abs=0.06
+    )
 
 
 def test_action_values_come_with_intervals() -> None:
@@ -197,7 +189,7 @@ def test_action_values_come_with_intervals() -> None:
     assert values.std is not None
     assert (values.std > 0).all()
     truth = RiverSwim().exact_action_values(agent.policy()(np.arange(6)), 0.9)
-    often = agent.state.visits.reshape(2, 6).T > 200
+    often = agent.state.table.visits.reshape(2, 6).T > 200
     assert (np.abs(values.mean - truth)[often] < 5 * values.std[often]).all()
 
 

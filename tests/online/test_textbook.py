@@ -2,29 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import gymnasium as gym
 import numpy as np
 import pytest
 
 from examples import textbook
 from rblspi import RBLSPI, OnlineLSPI
+from tests.support.diary import Diary
 from tests.support.domains import Domain, quick_on
 
 pytestmark = pytest.mark.slow
-
-
-class Diary(gym.Wrapper):
-    """Writes down the actions; being a wrapper it also makes the loop run as plain Python."""
-
-    def __init__(self, env: gym.Env[Any, Any]) -> None:
-        super().__init__(env)
-        self.actions: list[int] = []
-
-    def step(self, action: Any) -> Any:
-        self.actions.append(int(action))
-        return self.env.step(action)
 
 
 @pytest.mark.parametrize("domain", quick_on("InvertedPendulum-v0"))

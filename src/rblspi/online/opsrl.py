@@ -36,7 +36,6 @@ from typing import Any, NamedTuple
 
 import numba
 import numpy as np
-from numpy.typing import ArrayLike
 
 from rblspi.core.compiled import jit, jit_borrowing, jit_inlined
 from rblspi.core.types import Integers, Matrix, Vector
@@ -44,14 +43,13 @@ from rblspi.online.table import (
     MEAN,
     NAMELESS,
     SQUARES,
-    Model,
+    Table,
     TableAgent,
     best_action,
     concentration,
     count_outcome,
     index,
-    new_model,
-    outcomes_kept,
+    new_table,
     plan,
     reward_noise,
     take_reward,
@@ -68,28 +66,14 @@ NOTHING, NEW_PLAN, NEW_DRAW = range(3)
 
 
 class State(NamedTuple):
-    """What the algorithm carries from step to step; pair a S + s is action a in state s."""
+    """What the algorithm carries from step to step."""
 
-    outcomes: Integers  # next states, S for the end          (k, outcomes)
-    counts: Integers  # n, how often each followed            (k, outcomes)
-    sizes: Integers  # how many outcomes there are            (k,)
-    visits: Integers  #                                       (k,)
-    visits_before: Integers  # at the last plan               (k,)
-    surprises: Matrix  # see `table`                          (actions, 2)
+    table: Table
     weights: Matrix  # w, by outcome                          (k, outcomes)
     unknown: Vector  # (u - v) / S - 3 of every pair          (k,)
     errors: Vector  # of mean rewards, in their deviations    (k,)
-    rewards: Matrix  # see `table`                            (k, 2)
     counters: Integers  # see above                           (5,)
     sampled: Vector  # Q                                      (k,)
-    discount: float
-    workspace_model: Model
-    workspace_values: Vector  # state values; 0 at the end    (S + 1,)
-
-    def integer_ranges(self, actions: int) -> dict[str, tuple[ArrayLike, ArrayLike]]:
-        """Lowest and highest values that a file may hold, by field."""
-        pairs, outcomes = self.outcomes.shape
-        return {"outcomes": (0, pairs // actions), "sizes": (0, outcomes)}
 
 
 @jit_inlined
@@ -105,8 +89,8 @@ def _plan_anew(agent: State, rng: Any) -> None:
     if agent.counters[DUE] == NEW_DRAW:
         draw(agent, rng)  # line 3
     make_model(agent, 1.0)
-    plan(agent, agent.sampled)  # line 4
-    agent.visits_before[:] = agent.visits
+    plan(agent.table, agent.sampled)  # line 4
+    agent.table.visits_before[:] = agent.table.visits
     agent.counters[DUE] = NOTHING
 
 
@@ -117,11 +101,11 @@ def observe(
     """Count the transition, and say what is due."""
     states = len(x)
     pair = action * states + index(x)
-    place = count_outcome(agent, pair, states if end == TERMINATED else index(y))
+    place = count_outcome(agent.table, pair, states if end == TERMINATED else index(y))
     weight = rng.standard_exponential()
     if place != NAMELESS:
         agent.weights[pair, place] += weight  # line 7
-    take_reward(agent, pair, reward)
+    take_reward(agent.table, pair, reward)
     agent.counters[STEPS] += 1
     if end == TERMINATED:
         agent.counters[TERMINATIONS] += 1
@@ -130,7 +114,7 @@ def observe(
         agent.counters[DUE] = NEW_DRAW
     elif _lasts_too_long(agent):
         agent.counters[DUE] = NEW_DRAW
-    elif agent.visits[pair] >= max(2 * agent.visits_before[pair], 1):  # line 8
+    elif agent.table.visits[pair] >= max(2 * agent.table.visits_before[pair], 1):  # line 8
         agent.counters[DUE] = NEW_PLAN
 
 
@@ -138,7 +122,7 @@ def observe(
 def _lasts_too_long(agent: State) -> bool:
     """Where no episode has ended yet, a draw lasts for 1 / (1 - gamma) steps."""
     steps = agent.counters[STEPS] - agent.counters[DRAWN_AT]
-    return bool(agent.counters[EPISODES] == 0 and steps * (1.0 - agent.discount) >= 1.0)
+    return bool(agent.counters[EPISODES] == 0 and steps * (1.0 - agent.table.discount) >= 1.0)
 
 
 class Scale(NamedTuple):
@@ -157,17 +141,17 @@ def scale(agent: State) -> Scale:
     share e terminates, is better than v by r + gamma (1 - e) v - v. The spread is the largest such
     difference, times H where the step may be repeated.
     """
-    steps, discount = max(agent.counters[STEPS], 1), agent.discount
+    steps, discount = max(agent.counters[STEPS], 1), agent.table.discount
     horizon = 1.0 / (1.0 - discount * (1.0 - agent.counters[TERMINATIONS] / steps))
     total, size = 0.0, 0.0
-    for pair in range(len(agent.visits)):
-        total += agent.visits[pair] * agent.rewards[pair, MEAN]
-        size = max(size, abs(agent.rewards[pair, MEAN]))
+    for pair in range(len(agent.table.visits)):
+        total += agent.table.visits[pair] * agent.table.rewards[pair, MEAN]
+        size = max(size, abs(agent.table.rewards[pair, MEAN]))
     centre, spread = horizon * total / steps, 0.0
-    for pair in range(len(agent.visits)):
-        if agent.visits[pair] > 0:
+    for pair in range(len(agent.table.visits)):
+        if agent.table.visits[pair] > 0:
             ends = _share_of_ends(agent, pair)
-            better = agent.rewards[pair, MEAN] + (discount * (1.0 - ends) - 1.0) * centre
+            better = agent.table.rewards[pair, MEAN] + (discount * (1.0 - ends) - 1.0) * centre
             spread = max(spread, abs(better) * (ends + (1.0 - ends) * horizon))
     if spread <= 1e-9 * horizon * size:  # all rewards are the same, but for rounding
         spread = size if size > 0.0 else 1.0
@@ -176,17 +160,17 @@ def scale(agent: State) -> Scale:
 
 @jit_borrowing
 def _share_of_ends(agent: State, pair: int) -> float:
-    end = len(agent.workspace_values) - 1
-    for i in range(agent.sizes[pair]):
-        if agent.outcomes[pair, i] == end:
-            return float(agent.counts[pair, i] / agent.visits[pair])
+    end = len(agent.table.workspace_values) - 1
+    for i in range(agent.table.sizes[pair]):
+        if agent.table.outcomes[pair, i] == end:
+            return float(agent.table.counts[pair, i] / agent.table.visits[pair])
     return 0.0
 
 
 @jit
 def draw(agent: State, rng: Any) -> None:
     """Draw the weights of all outcomes, and the values of what is unknown."""
-    counts, sizes = agent.counts, agent.sizes
+    counts, sizes = agent.table.counts, agent.table.sizes
     agent.counters[DRAWN_AT] = agent.counters[STEPS]
     for pair in range(len(sizes)):
         agent.unknown[pair] = rng.standard_normal()
@@ -201,22 +185,22 @@ def make_model(agent: State, explore: float) -> None:
 
     In the mean model outcomes weigh as often as they were seen, and the unknown is worth v.
     """
-    model, end = agent.workspace_model, len(agent.workspace_values) - 1
+    model, end = agent.table.workspace_model, len(agent.table.workspace_values) - 1
     centre, spread = scale(agent)
-    noise = reward_noise(agent)
-    for pair in range(len(agent.sizes)):
+    noise = reward_noise(agent.table)
+    for pair in range(len(agent.table.sizes)):
         total = 0.0
-        for i in range(agent.sizes[pair]):
-            weight = agent.weights[pair, i] if explore > 0.0 else float(agent.counts[pair, i])
+        for i in range(agent.table.sizes[pair]):
+            weight = agent.weights[pair, i] if explore > 0.0 else float(agent.table.counts[pair, i])
             model.probabilities[pair, i] = weight
             total += weight
         unknown = centre + explore * spread * (OPTIMISM + agent.unknown[pair])
-        n, reward = max(agent.visits[pair], 1), agent.rewards[pair, MEAN]
-        std = math.sqrt(noise + agent.rewards[pair, SQUARES]) / n
+        n, reward = max(agent.table.visits[pair], 1), agent.table.rewards[pair, MEAN]
+        std = math.sqrt(noise + agent.table.rewards[pair, SQUARES]) / n
         known = total * (reward + explore * std * agent.errors[pair])
-        new = concentration(agent, pair)
+        new = concentration(agent.table, pair)
         total += new
-        for i in range(agent.sizes[pair]):
+        for i in range(agent.table.sizes[pair]):
             model.probabilities[pair, i] /= total
         model.elsewhere[pair] = new / total
         model.place[pair] = end  # where nothing is added to the value of the unknown
@@ -225,27 +209,12 @@ def make_model(agent: State, explore: float) -> None:
 
 def new_state(actions: int, states: int, discount: float) -> State:
     """Before the first step."""
-    k, most = actions * states, outcomes_kept(states)
-    whole = [np.zeros(k, np.int64) for _ in range(3)]
+    table = new_table(actions, states, discount)
+    k = actions * states
     counters = np.zeros(5, np.int64)
     counters[DUE] = NEW_DRAW
-    return State(
-        outcomes=np.zeros((k, most), np.int64),
-        counts=np.zeros((k, most), np.int64),
-        sizes=whole[0],
-        visits=whole[1],
-        visits_before=whole[2],
-        surprises=np.ones((actions, 2)),
-        weights=np.zeros((k, most)),
-        unknown=np.zeros(k),
-        errors=np.zeros(k),
-        rewards=np.zeros((k, 2)),
-        counters=counters,
-        sampled=np.zeros(k),
-        discount=discount,
-        workspace_model=new_model(k, most),
-        workspace_values=np.zeros(states + 1),
-    )
+    weights = np.zeros(table.outcomes.shape)
+    return State(table, weights, np.zeros(k), np.zeros(k), counters, np.zeros(k))
 
 
 class OPSRL(TableAgent):

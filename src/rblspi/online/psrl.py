@@ -42,22 +42,21 @@ from typing import Any, NamedTuple
 
 import numba
 import numpy as np
-from numpy.typing import ArrayLike
 
 from rblspi.core.compiled import jit, jit_inlined
-from rblspi.core.types import Integers, Matrix, Vector
+from rblspi.core.types import Integers, Vector
 from rblspi.online.table import (
     ANYWHERE,
     MEAN,
     SQUARES,
     Model,
+    Table,
     TableAgent,
     best_action,
     concentration,
     count_outcome,
     index,
-    new_model,
-    outcomes_kept,
+    new_table,
     plan,
     reward_noise,
     take_reward,
@@ -70,25 +69,11 @@ STEPS, TERMINATIONS, EPISODES, MODELS, MODEL_DUE, STEPS_BEFORE = range(6)
 
 
 class State(NamedTuple):
-    """What the algorithm carries from step to step; pair a S + s is action a in state s."""
+    """What the algorithm carries from step to step."""
 
-    outcomes: Integers  # next states, S for the end        (k, outcomes)
-    counts: Integers  # how often each followed             (k, outcomes)
-    sizes: Integers  # how many outcomes there are          (k,)
-    visits: Integers  #                                     (k,)
-    visits_before: Integers  # when the model was drawn     (k,)
-    rewards: Matrix  # MEAN and SQUARES of every pair       (k, 2)
-    surprises: Matrix  # SURPRISES and EXPOSURE by action   (actions, 2)
+    table: Table
     counters: Integers  # see above                         (6,)
     sampled: Vector  # action values in the sampled model   (k,)
-    discount: float
-    workspace_model: Model
-    workspace_values: Vector  # state values; 0 at the end  (S + 1,)
-
-    def integer_ranges(self, actions: int) -> dict[str, tuple[ArrayLike, ArrayLike]]:
-        """Lowest and highest values that a file may hold, by field."""
-        pairs, outcomes = self.outcomes.shape
-        return {"outcomes": (0, pairs // actions), "sizes": (0, outcomes)}
 
 
 @jit_inlined
@@ -96,7 +81,7 @@ def act(agent: State, x: Vector, rng: Any) -> int:
     """Act by the best policy of the sampled model, drawn afresh if it is due."""
     if agent.counters[MODEL_DUE]:
         draw_model(agent, rng)  # line 3
-        plan(agent, agent.sampled)  # line 4
+        plan(agent.table, agent.sampled)  # line 4
     return best_action(agent.sampled, x)  # line 6
 
 
@@ -107,8 +92,8 @@ def observe(
     """Count the transition; a new model is due after an episode, or where visits have doubled."""
     states = len(x)
     pair = action * states + index(x)
-    count_outcome(agent, pair, states if end == TERMINATED else index(y))  # line 8
-    take_reward(agent, pair, reward)
+    count_outcome(agent.table, pair, states if end == TERMINATED else index(y))  # line 8
+    take_reward(agent.table, pair, reward)
     agent.counters[STEPS] += 1
     if end == TERMINATED:
         agent.counters[TERMINATIONS] += 1
@@ -116,10 +101,10 @@ def observe(
         agent.counters[EPISODES] += 1
         agent.counters[MODEL_DUE] = 1
     elif agent.counters[EPISODES] == 0:
-        before = agent.visits_before[pair]
-        doubled = agent.visits[pair] - before >= max(before, 1)
+        before = agent.table.visits_before[pair]
+        doubled = agent.table.visits[pair] - before >= max(before, 1)
         steps = agent.counters[STEPS] - agent.counters[STEPS_BEFORE]
-        if doubled or steps * (1.0 - agent.discount) >= 1.0:
+        if doubled or steps * (1.0 - agent.table.discount) >= 1.0:
             agent.counters[MODEL_DUE] = 1
 
 
@@ -135,10 +120,10 @@ class Prior(NamedTuple):
 @jit
 def _prior(agent: State) -> Prior:
     ends = agent.counters[TERMINATIONS] / max(agent.counters[STEPS], 1)
-    horizon = 1.0 / (1.0 - agent.discount * (1.0 - ends))
+    horizon = 1.0 / (1.0 - agent.table.discount * (1.0 - ends))
     total, low, high = 0.0, np.inf, -np.inf
-    for pair in range(len(agent.visits)):
-        n, mean = agent.visits[pair], agent.rewards[pair, MEAN]
+    for pair in range(len(agent.table.visits)):
+        n, mean = agent.table.visits[pair], agent.table.rewards[pair, MEAN]
         if n > 0:
             total += n * mean
             low, high = min(low, mean), max(high, mean)
@@ -146,25 +131,25 @@ def _prior(agent: State) -> Prior:
     if not size > 0.0:  # then what rewards tell of the units is their size, if they are not 0
         size = abs(high) if abs(high) > 0.0 and agent.counters[STEPS] > 0 else 1.0
     mean = total / max(agent.counters[STEPS], 1)
-    return Prior(ends, horizon * mean, horizon * size, reward_noise(agent))
+    return Prior(ends, horizon * mean, horizon * size, reward_noise(agent.table))
 
 
 @jit
 def draw_model(agent: State, rng: Any) -> None:
     """Draw a model from the posterior into the workspace."""
-    model, prior = agent.workspace_model, _prior(agent)
-    states = len(agent.workspace_values) - 1
-    for pair in range(len(agent.visits)):
-        n, normal = agent.visits[pair], rng.standard_normal()
+    model, prior = agent.table.workspace_model, _prior(agent)
+    states = len(agent.table.workspace_values) - 1
+    for pair in range(len(agent.table.visits)):
+        n, normal = agent.table.visits[pair], rng.standard_normal()
         if n == 0:
             _leave_untried(model, pair, prior.mean + prior.std * normal)
             continue
-        variance = (prior.noise + agent.rewards[pair, SQUARES]) / n**2
-        model.rewards[pair] = agent.rewards[pair, MEAN] + math.sqrt(variance) * normal
+        variance = (prior.noise + agent.table.rewards[pair, SQUARES]) / n**2
+        model.rewards[pair] = agent.table.rewards[pair, MEAN] + math.sqrt(variance) * normal
         _draw_probabilities(agent, pair, rng)
         over, place = rng.random() < prior.ends, int(states * rng.random())
         model.place[pair] = states if over else place
-    agent.visits_before[:] = agent.visits
+    agent.table.visits_before[:] = agent.table.visits
     agent.counters[STEPS_BEFORE] = agent.counters[STEPS]
     agent.counters[MODEL_DUE] = 0
     agent.counters[MODELS] += 1
@@ -181,54 +166,39 @@ def _leave_untried(model: Model, pair: int, value: float) -> None:
 @jit
 def _draw_probabilities(agent: State, pair: int, rng: Any) -> None:
     """Dirichlet(n_1, ..., n_m, c), as gamma variables over their sum."""
-    model, total = agent.workspace_model, 0.0
-    for i in range(agent.sizes[pair]):
-        model.probabilities[pair, i] = rng.standard_gamma(float(agent.counts[pair, i]))
+    model, total = agent.table.workspace_model, 0.0
+    for i in range(agent.table.sizes[pair]):
+        model.probabilities[pair, i] = rng.standard_gamma(float(agent.table.counts[pair, i]))
         total += model.probabilities[pair, i]
-    model.elsewhere[pair] = rng.standard_gamma(concentration(agent, pair))
+    model.elsewhere[pair] = rng.standard_gamma(concentration(agent.table, pair))
     total += model.elsewhere[pair]
     model.elsewhere[pair] /= total
-    for i in range(agent.sizes[pair]):
+    for i in range(agent.table.sizes[pair]):
         model.probabilities[pair, i] /= total
 
 
 @jit
 def mean_model(agent: State) -> None:
     """Write the mean of the posterior into the workspace."""
-    model, prior = agent.workspace_model, _prior(agent)
-    for pair in range(len(agent.visits)):
-        if agent.visits[pair] == 0:
+    model, prior = agent.table.workspace_model, _prior(agent)
+    for pair in range(len(agent.table.visits)):
+        if agent.table.visits[pair] == 0:
             _leave_untried(model, pair, prior.mean)
             continue
-        weight = concentration(agent, pair)
-        total = agent.counts[pair].sum() + weight
-        for i in range(agent.sizes[pair]):
-            model.probabilities[pair, i] = agent.counts[pair, i] / total
+        weight = concentration(agent.table, pair)
+        total = agent.table.counts[pair].sum() + weight
+        for i in range(agent.table.sizes[pair]):
+            model.probabilities[pair, i] = agent.table.counts[pair, i] / total
         model.elsewhere[pair] = (1.0 - prior.ends) * weight / total
         model.place[pair] = ANYWHERE
-        model.rewards[pair] = agent.rewards[pair, MEAN]
+        model.rewards[pair] = agent.table.rewards[pair, MEAN]
 
 
 def new_state(actions: int, states: int, discount: float) -> State:
     """Before the first step."""
-    k, most = actions * states, outcomes_kept(states)
-    whole = [np.zeros(k, np.int64) for _ in range(3)]
     counters = np.zeros(6, np.int64)
     counters[MODEL_DUE] = 1
-    return State(
-        outcomes=np.zeros((k, most), np.int64),
-        counts=np.zeros((k, most), np.int64),
-        sizes=whole[0],
-        visits=whole[1],
-        visits_before=whole[2],
-        rewards=np.zeros((k, 2)),
-        surprises=np.ones((actions, 2)),
-        counters=counters,
-        sampled=np.zeros(k),
-        discount=discount,
-        workspace_model=new_model(k, most),
-        workspace_values=np.zeros(states + 1),
-    )
+    return State(new_table(actions, states, discount), counters, np.zeros(actions * states))
 
 
 class PSRL(TableAgent):

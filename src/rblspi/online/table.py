@@ -1,15 +1,4 @@
-"""Tables of what followed what, models made of them, and the best policies of these models.
-
-The functions here work on the state of an agent with the fields
-
-    outcomes, counts, sizes, visits             what was seen, by pair of state and action
-    rewards                                     their MEAN and SQUARES, by pair
-    surprises                                   how often something new was seen, by action
-    workspace_model, workspace_values           a model, and the values of states in it
-    discount
-
-where pair a S + s is action a in state s of S, and the outcome S is the end of the episode.
-"""
+"""Tables of what followed what, models made of them, and the best policies of these models."""
 
 from __future__ import annotations
 
@@ -19,6 +8,7 @@ from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
+from numpy.typing import ArrayLike
 
 from rblspi.core import check
 from rblspi.core.compiled import jit, jit_borrowing
@@ -31,9 +21,9 @@ from rblspi.online.agent import Agent, Cost
 MOST_OUTCOMES = 64
 #: place of an outcome beyond those that are kept
 NAMELESS = -1
-#: places in ``rewards``: mean, and sum of squares about it
+#: places in `Table.rewards`: mean, and sum of squares about it
 MEAN, SQUARES = range(2)
-#: places in ``surprises``: repeated visits with a new outcome; sum of 1 / (n + 1) over all of them
+#: places in `Table.surprises`: repeated visits with a new outcome; sum of 1 / (n + 1) over all
 SURPRISES, EXPOSURE = range(2)
 #: error of planned values, relative to their range
 PRECISION = 1e-4
@@ -52,16 +42,45 @@ class Model(NamedTuple):
     rewards: Vector  #                                      (k,)
 
 
-def new_model(pairs: int, outcomes: int) -> Model:
-    """Room for a model."""
-    return Model(
-        np.zeros((pairs, outcomes)), np.zeros(pairs), np.zeros(pairs, np.int64), np.zeros(pairs)
+class Table(NamedTuple):
+    """What was seen, by pair: pair a S + s is action a in state s of S.
+
+    The outcome S is the end of the episode.
+    """
+
+    outcomes: Integers  # next states                           (k, outcomes)
+    counts: Integers  # how often each followed                 (k, outcomes)
+    sizes: Integers  # how many outcomes there are              (k,)
+    visits: Integers  #                                         (k,)
+    visits_before: Integers  # at the last plan                 (k,)
+    rewards: Matrix  # MEAN and SQUARES of every pair           (k, 2)
+    surprises: Matrix  # SURPRISES and EXPOSURE by action       (actions, 2)
+    discount: float
+    workspace_model: Model
+    workspace_values: Vector  # state values; 0 after the end   (S + 1,)
+
+    def integer_ranges(self, actions: int) -> dict[str, tuple[ArrayLike, ArrayLike]]:
+        """Lowest and highest values that a file may hold, by field."""
+        pairs, outcomes = self.outcomes.shape
+        return {"outcomes": (0, pairs // actions), "sizes": (0, outcomes)}
+
+
+def new_table(actions: int, states: int, discount: float) -> Table:
+    """Before the first step."""
+    k, most = actions * states, min(states + 1, MOST_OUTCOMES)
+    whole = [np.zeros(k, np.int64) for _ in range(4)]
+    return Table(
+        outcomes=np.zeros((k, most), np.int64),
+        counts=np.zeros((k, most), np.int64),
+        sizes=whole[0],
+        visits=whole[1],
+        visits_before=whole[2],
+        rewards=np.zeros((k, 2)),
+        surprises=np.ones((actions, 2)),
+        discount=discount,
+        workspace_model=Model(np.zeros((k, most)), np.zeros(k), whole[3], np.zeros(k)),
+        workspace_values=np.zeros(states + 1),
     )
-
-
-def outcomes_kept(states: int) -> int:
-    """How many outcomes of a state and action there is room for."""
-    return min(states + 1, MOST_OUTCOMES)
 
 
 @jit_borrowing
@@ -85,70 +104,70 @@ def best_action(values: Vector, x: Vector) -> int:
 
 
 @jit_borrowing
-def count_outcome(agent: Any, pair: int, outcome: int) -> int:
+def count_outcome(table: Table, pair: int, outcome: int) -> int:
     """Count a visit and what followed; the place of that, or NAMELESS if it is not kept."""
-    size, n = agent.sizes[pair], agent.visits[pair]
-    surprises = agent.surprises[pair // (len(agent.workspace_values) - 1)]
-    agent.visits[pair] += 1
+    size, n = table.sizes[pair], table.visits[pair]
+    surprises = table.surprises[pair // (len(table.workspace_values) - 1)]
+    table.visits[pair] += 1
     if n > 0:
         surprises[EXPOSURE] += 1.0 / (n + 1)
     for i in range(size):
-        if agent.outcomes[pair, i] == outcome:
-            agent.counts[pair, i] += 1
+        if table.outcomes[pair, i] == outcome:
+            table.counts[pair, i] += 1
             return int(i)
     if n > 0:
         surprises[SURPRISES] += 1.0
-    if size == agent.outcomes.shape[1]:
+    if size == table.outcomes.shape[1]:
         return NAMELESS
-    agent.outcomes[pair, size] = outcome
-    agent.counts[pair, size] = 1
-    agent.sizes[pair] = size + 1
+    table.outcomes[pair, size] = outcome
+    table.counts[pair, size] = 1
+    table.sizes[pair] = size + 1
     return int(size)
 
 
 @jit_borrowing
-def take_reward(agent: Any, pair: int, reward: float) -> None:
+def take_reward(table: Table, pair: int, reward: float) -> None:
     """Mean and squares of the rewards of a pair, whose visit is counted already (Welford)."""
-    rewards = agent.rewards[pair]
+    rewards = table.rewards[pair]
     difference = reward - rewards[MEAN]
-    rewards[MEAN] += difference / agent.visits[pair]
+    rewards[MEAN] += difference / table.visits[pair]
     rewards[SQUARES] += difference * (reward - rewards[MEAN])
 
 
 @jit_borrowing
-def reward_noise(agent: Any) -> float:
+def reward_noise(table: Table) -> float:
     """The largest variance that the rewards of a pair have shown."""
     largest = 0.0
-    for pair in range(len(agent.visits)):
-        if agent.visits[pair] > 1:
-            largest = max(largest, agent.rewards[pair, SQUARES] / (agent.visits[pair] - 1))
+    for pair in range(len(table.visits)):
+        if table.visits[pair] > 1:
+            largest = max(largest, table.rewards[pair, SQUARES] / (table.visits[pair] - 1))
     return largest
 
 
 @jit
-def concentration(agent: Any, pair: int) -> float:
+def concentration(table: Table, pair: int) -> float:
     """The weight c, in visits, of what never followed a pair; nameless outcomes add to it.
 
     After n visits, the next outcome is new with probability c / (n + c). For each action, and with
     one more of both for a start, c is the number of repeated visits with a new outcome over the sum
     of 1 / (n + 1) over all repeated visits.
     """
-    surprises = agent.surprises[pair // (len(agent.workspace_values) - 1)]
-    nameless = agent.visits[pair] - agent.counts[pair].sum()
+    surprises = table.surprises[pair // (len(table.workspace_values) - 1)]
+    nameless = table.visits[pair] - table.counts[pair].sum()
     repeated = max(surprises[SURPRISES], 1.0) / max(surprises[EXPOSURE], 1.0)
     return float(repeated + max(nameless, 0))
 
 
 @jit
-def plan(agent: Any, action_values: Vector) -> None:
+def plan(table: Table, action_values: Vector) -> None:
     """Value iteration in the model of the workspace, from the action values that are given.
 
     States are swept in both directions in turn, and new values are used at once, until a sweep
     changes none by more than (1 - discount) PRECISION times the range of the values.
     """
-    states = len(agent.workspace_values) - 1
-    values = agent.workspace_values[:states]
-    agent.workspace_values[states] = 0.0  # after the end
+    states = len(table.workspace_values) - 1
+    values = table.workspace_values[:states]
+    table.workspace_values[states] = 0.0  # after the end
     for s in range(states):
         values[s] = action_values[s::states].max()
     change, allowed, forward = 1.0, 0.0, False
@@ -158,24 +177,24 @@ def plan(agent: Any, action_values: Vector) -> None:
         for i in range(states):
             s = i if forward else states - 1 - i
             before = values[s]
-            values[s] = _back_up(agent, s, average, action_values)
+            values[s] = _back_up(table, s, average, action_values)
             change = max(change, abs(values[s] - before))
         low, high = values.min(), values.max()
-        allowed = (1.0 - agent.discount) * PRECISION * (high - low)
+        allowed = (1.0 - table.discount) * PRECISION * (high - low)
         allowed = max(allowed, ROUNDING * max(abs(low), abs(high)))
 
 
 @jit_borrowing
-def _back_up(agent: Any, state: int, average: float, action_values: Vector) -> float:
+def _back_up(table: Table, state: int, average: float, action_values: Vector) -> float:
     """R + discount sum P V for all actions in a state; the highest of them."""
-    model, values = agent.workspace_model, agent.workspace_values
+    model, values = table.workspace_model, table.workspace_values
     highest = -np.inf
     for pair in range(state, len(action_values), len(values) - 1):
         place = model.place[pair]
         expected = model.elsewhere[pair] * (average if place == ANYWHERE else values[place])
-        for i in range(agent.sizes[pair]):
-            expected += model.probabilities[pair, i] * values[agent.outcomes[pair, i]]
-        action_values[pair] = model.rewards[pair] + agent.discount * expected
+        for i in range(table.sizes[pair]):
+            expected += model.probabilities[pair, i] * values[table.outcomes[pair, i]]
+        action_values[pair] = model.rewards[pair] + table.discount * expected
         highest = max(highest, action_values[pair])
     return highest
 
@@ -183,7 +202,7 @@ def _back_up(agent: Any, state: int, average: float, action_values: Vector) -> f
 class TableAgent(Agent):
     """An agent that counts outcomes and plans in models of them.
 
-    A subclass writes models into the workspace of its state, whose fields are those of the module.
+    Its state has a ``table``, into whose workspace it writes models, and ``sampled`` action values.
     """
 
     def __init__(
@@ -220,11 +239,11 @@ class TableAgent(Agent):
 
     def _best_estimate(self) -> Vector:
         """Action values in the best estimate of the model."""
-        visits = int(self.state.visits.sum())
+        visits = int(self.state.table.visits.sum())
         if self._best[0] != visits:
             values = np.zeros_like(self.state.sampled)
             self._make_best_model()
-            plan(self.state, values)
+            plan(self.state.table, values)
             self._best = (visits, values)
         return self._best[1]
 
@@ -236,4 +255,4 @@ class TableAgent(Agent):
 
     def diagnostics(self) -> dict[str, float]:
         """The share of states and actions that were tried."""
-        return {"tried": float(np.mean(self.state.visits > 0))}
+        return {"tried": float(np.mean(self.state.table.visits > 0))}
