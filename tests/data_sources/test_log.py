@@ -343,6 +343,7 @@ def test_a_bad_row_is_no_next_state():
 # Names, words, missing values ------------------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("ignore::rblspi.offline.ConvergenceWarning")  # rewards are noise
 def test_actions_and_states_keep_their_names(tmp_path):
     fitted = BLSPI(BASIS, discount=0.8).fit(pd.DataFrame(ROWS))
     state = {"stock": 0.3, "weekday": "Tue"}
