@@ -32,6 +32,7 @@ def walk(episodes=30, seed=0):
 
 
 @LEARNERS
+@pytest.mark.filterwarnings("ignore::rblspi.offline.ConvergenceWarning")
 def test_a_search_over_settings_with_episodes_held_out(learner):
     log = walk()
     estimator = learner(Polynomial(2), discount=0.8, columns=CUT)

@@ -81,6 +81,7 @@ def test_values_and_actions_are_the_same(name, ending, tmp_path):
     np.testing.assert_array_equal(np.array(chosen)[clear], policy.predict(states)[0][clear])
 
 
+@pytest.mark.filterwarnings("ignore::rblspi.offline.ConvergenceWarning")
 def test_names_words_and_missing_values_are_understood(tmp_path):
     rows = pd.DataFrame(episode_rows(40))
     rows.loc[::7, "stock"] = np.nan
