@@ -152,7 +152,7 @@ def test_a_file_with_indices_out_of_range_is_refused(
     agent = PSRL(RIVER, seed=0).learn(50)
     getattr(agent.state.table, field).flat[0] = value
     agent.save(tmp_path / "agent.npz")
-    with pytest.raises(FileError, match=f"state.{field} holds values out of range"):
+    with pytest.raises(FileError, match=f"state.table.{field} holds values out of range"):
         Agent.load(tmp_path / "agent.npz")
 
 
