@@ -73,7 +73,7 @@ RECOMPUTE, BLOCK_UPDATE, RANK_ONE = range(3)
 TRANSITIONS, REBUILDS, FAILED_DOWNDATES, JITTERED = range(4)
 
 #: transitions after which what was updated is rebuilt from the sums
-REBUILD_EVERY = 10_000
+REBUILD_EVERY = 5_000
 
 
 def fastest_method(period: int, weights: int) -> int:
