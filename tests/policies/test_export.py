@@ -3,6 +3,8 @@
 import json
 import subprocess
 import sys
+import warnings
+from dataclasses import replace
 
 import gymnasium as gym
 import numpy as np
@@ -11,6 +13,8 @@ import pytest
 
 from rblspi import BLSPI, FQI, Fourier, LinearPolicy, OneHot, Polynomial, RBFGrid, TileCoding
 from rblspi.data import Columns
+from rblspi.offline import ConvergenceWarning
+from rblspi.policies.export import model_of
 from rblspi.policies.standalone import StandalonePolicy
 from tests.support.command import run
 from tests.support.logs import ACTIONS, episode_rows
@@ -50,6 +54,35 @@ def states_of(space, count):
     return rng.integers(-3, 9, (count, *(space.shape or ())))
 
 
+class OnnxPolicy:
+    """An exported graph as ONNX Runtime computes it, in batches."""
+
+    def __init__(self, path):
+        runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+        self.session = runtime.InferenceSession(path, providers=["CPUExecutionProvider"])
+
+    def __call__(self, output, **inputs):
+        return self.session.run([output], inputs)[0]
+
+    def on(self, policy, output, states):
+        """An output for observations without names."""
+        return self(output, observation=states.reshape(len(states), -1).astype(np.float64))
+
+
+def exported(policy, path):
+    """The actions and the values of an exported policy, as functions of states."""
+    policy.export(path)
+    if path.suffix == ".onnx":
+        graph = OnnxPolicy(path)
+        return (lambda s: graph.on(policy, "action", s)), (lambda s: graph.on(policy, "values", s))
+    if path.suffix == ".json":
+        found = StandalonePolicy(json.loads(path.read_text()))
+        act, values = found.act, found.values
+    else:
+        act, values = (loaded(path)[name] for name in ("act", "values"))
+    return (lambda s: [act(state) for state in s]), (lambda s: [values(state) for state in s])
+
+
 def loaded(path):
     """The module in a file, without this library."""
     names = {"__name__": "exported"}
@@ -58,31 +91,25 @@ def loaded(path):
 
 
 @pytest.mark.parametrize("name", BASES)
-@pytest.mark.parametrize("ending", ["json", "py"])
+@pytest.mark.parametrize("ending", ["json", "py", "onnx"])
 def test_values_and_actions_are_the_same(name, ending, tmp_path):
     policy = policy_of(name)
-    path = tmp_path / f"policy.{ending}"
-    policy.export(path)
-    if ending == "json":
-        exported = StandalonePolicy(json.loads(path.read_text()))
-        act, values = exported.act, exported.values
-    else:
-        act, values = (loaded(path)[name] for name in ("act", "values"))
+    act, values = exported(policy, tmp_path / f"policy.{ending}")
     states = states_of(policy.observation_space, 500)
     expected = policy.action_values(states).mean
     # A sum of n products is right to n roundings of its largest part.
     x, weights = np.abs(policy.features(states)), np.abs(policy.weights_by_action)
     bound = 1e-12 * np.maximum(x @ weights.T, 1e-300)
-    assert (np.abs(expected - [values(state) for state in states]) <= bound).all()
+    assert (np.abs(expected - values(states)) <= bound).all()
     first, second = np.sort(expected, axis=1)[:, :-3:-1].T
     clear = first - second > 2 * bound.max(axis=1)
     assert clear.mean() > 0.3  # outside the space, all values of OneHot are 0
-    chosen = [act(state) for state in states]
-    np.testing.assert_array_equal(np.array(chosen)[clear], policy.predict(states)[0][clear])
+    np.testing.assert_array_equal(np.array(act(states))[clear], policy.predict(states)[0][clear])
 
 
-@pytest.mark.filterwarnings("ignore::rblspi.offline.ConvergenceWarning")
-def test_names_words_and_missing_values_are_understood(tmp_path):
+@pytest.fixture(scope="module")
+def careful():
+    """A pessimistic policy with words, missing numbers and an error of the basis."""
     rows = pd.DataFrame(episode_rows(40))
     rows.loc[::7, "stock"] = np.nan
     fitted = BLSPI(
@@ -90,8 +117,14 @@ def test_names_words_and_missing_values_are_understood(tmp_path):
         discount=0.8,
         pessimism=1.0,
         columns=Columns(missing="indicator"),
-    ).fit(rows)
-    policy = fitted.policy()
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return replace(fitted.fit(rows).policy(), basis_std=0.3)
+
+
+def test_names_words_and_missing_values_are_understood(careful, tmp_path):
+    policy = careful
     policy.export(tmp_path / "policy.py")
     act, values, std = (loaded(tmp_path / "policy.py")[n] for n in ("act", "values", "std"))
     for stock in (-1.0, 0.3, None, "NA", "0.5"):
@@ -113,6 +146,36 @@ def test_names_words_and_missing_values_are_understood(tmp_path):
             act(wrong)
 
 
+def test_a_graph_has_the_columns_of_the_log(careful, tmp_path):
+    careful.export(tmp_path / "policy.onnx")
+    graph = OnnxPolicy(tmp_path / "policy.onnx")
+    stock = np.array([-1.0, 0.3, np.nan, 0.5, np.nan])
+    weekday = np.array(["Mon", "Tue", "Wed", "Mon", "Tue"], object)
+    states = [{"stock": s, "weekday": w} for s, w in zip(stock, weekday, strict=True)]
+    stated = careful.action_values(states)
+    columns = {"stock": stock, "weekday": weekday}
+    np.testing.assert_allclose(graph("values", **columns), stated.mean, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(graph("std", **columns), stated.std, rtol=1e-9)
+    assert graph("action", **columns).tolist() == careful.act(states).tolist()
+    for name, value in (("weekday", "Sun"), ("weekday", ""), ("stock", np.inf)):
+        wrong = {k: column.copy() for k, column in columns.items()}
+        wrong[name][2] = value
+        with pytest.raises(Exception, match="out of data bounds"):
+            graph("values", **wrong)
+
+
+def test_a_word_alone_is_its_place(tmp_path):
+    rows = pd.DataFrame(episode_rows(40)).drop(columns="stock")
+    policy = FQI(discount=0.8).fit(rows).policy()
+    policy.export(tmp_path / "policy.onnx")
+    states = ["Mon", "Tue", "Wed", "Tue"]
+    found = OnnxPolicy(tmp_path / "policy.onnx")("values", weekday=np.array(states, object))
+    expected = policy.action_values(states).mean
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    standalone = StandalonePolicy(model_of(policy))
+    np.testing.assert_allclose([standalone.values(s) for s in states], expected, rtol=1e-12)
+
+
 def test_the_module_answers_other_programs_without_any_package(tmp_path):
     rows = pd.DataFrame(episode_rows(40))
     policy = FQI(Polynomial(1, low=-1, high=1), discount=0.8).fit(rows).policy()
@@ -128,9 +191,9 @@ def test_the_module_answers_other_programs_without_any_package(tmp_path):
 def test_what_cannot_be_exported_is_named(tmp_path):
     policy = policy_of("Polynomial")
     with pytest.raises(
-        ValueError, match=r"policy\.onnx: a policy is exported as \.json or as \.py"
+        ValueError, match=r"policy\.csv: a policy is exported as \.json, as \.py or as \.onnx"
     ):
-        policy.export(tmp_path / "policy.onnx")
+        policy.export(tmp_path / "policy.csv")
     with pytest.raises(ValueError, match="the policy has no posterior"):
         policy.export(tmp_path / "policy.json", std=True)
     rows = pd.DataFrame(episode_rows(40))

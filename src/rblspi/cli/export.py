@@ -16,14 +16,15 @@ def export(
     out: Annotated[
         Path,
         typer.Argument(
-            metavar="FILE", help="policy.json, or policy.py: a module without packages."
+            metavar="FILE",
+            help="policy.json, policy.py: a module without packages, or policy.onnx.",
         ),
     ],
     std: Annotated[
         bool, typer.Option("--std", help="Write what standard deviations need, too.")
     ] = False,
 ) -> None:
-    """Write a saved agent or policy for other programs, as JSON or as a Python module."""
+    """Write a saved agent or policy for other programs, as JSON, a Python module or ONNX."""
     policy = parsing.load(saved).policy()
     policy.export(out, std or None)
     print(f"{out}: {policy.actions} actions, {policy.features.size} features each")

@@ -1,4 +1,4 @@
-"""A policy for other programs: its numbers as JSON, or a Python module that needs no package.
+"""A policy for other programs: as JSON, as a Python module that needs no package, or as ONNX.
 
 The schema of the JSON file is in docs/policy-json.md; `standalone` is a reader of it.
 """
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rblspi.core.archive import printable
-from rblspi.core.files import write_text
+from rblspi.core.files import replacing, write_text
 from rblspi.core.types import Vector
 from rblspi.features.bounds import input_size
 from rblspi.policies import standalone
@@ -26,15 +26,21 @@ FORMAT = "rblspi-policy-json"
 
 
 def export(policy: LinearPolicy, path: str | PathLike[str], std: bool | None = None) -> None:
-    """Write a policy in the form that the end of the name says, .json or .py."""
+    """Write a policy in the form that the end of the name says: .json, .py or .onnx."""
     target = Path(path)
     model = model_of(policy, bool(policy.pessimism) if std is None else std)
     if target.suffix == ".json":
         write_text(target, json.dumps(model, ensure_ascii=False) + "\n")
     elif target.suffix == ".py":
         write_text(target, _module(model))
+    elif target.suffix == ".onnx":
+        from rblspi.policies.onnx_graph import onnx_file
+
+        content = onnx_file(model)
+        with replacing(target) as temporary:
+            temporary.write_bytes(content)
     else:
-        raise ValueError(f"{path}: a policy is exported as .json or as .py")
+        raise ValueError(f"{path}: a policy is exported as .json, as .py or as .onnx")
 
 
 def model_of(policy: LinearPolicy, std: bool = False) -> dict[str, Any]:
@@ -61,6 +67,7 @@ def model_of(policy: LinearPolicy, std: bool = False) -> dict[str, Any]:
         "deviations": [factor.tolist() for factor in policy.posterior.covariance_factors]
         if std and policy.posterior is not None
         else None,
+        "basis_std": float(policy.basis_std),
         "discount": float(policy.discount),
         "algorithm": printable(str(policy.provenance.get("algorithm", ""))),
     }

@@ -268,7 +268,7 @@ class LinearPolicy:
         ----------
         path : path
             A name that ends in .json: everything as numbers, see docs/policy-json.md. Or in .py: a
-            module that needs no other package.
+            module that needs no other package. Or in .onnx: a graph in float64 for ONNX Runtime.
         std : bool, optional
             Whether standard deviations can be computed from what is written; by default only if
             the policy is pessimistic.

@@ -17,6 +17,7 @@ import json
 import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from math import isfinite
 from operator import mul
 from typing import Any
 
@@ -29,6 +30,9 @@ def _dot(one: Sequence[float], other: Sequence[float]) -> float:
 
 
 dot: Callable[[Sequence[float], Sequence[float]], float] = getattr(math, "sumprod", _dot)
+
+#: the places of the features that are not 0, as a function of an observation; their values there
+Sparse = tuple[Callable[[Sequence[float]], list[int]], list[float]]
 
 
 class StandalonePolicy:
@@ -49,34 +53,44 @@ class StandalonePolicy:
         self.size: int = model["observation_size"]
         self.pessimism: float = model["pessimism"]
         self.deviations: list[list[list[float]]] | None = model["deviations"]
+        self.basis_std: float = model.get("basis_std", 0.0)
+        self.names: list[str] = [each["name"] for each in self.inputs]
+        alone = len(self.inputs) == 1
+        self._encoders = [_encoder(each, alone) for each in self.inputs]
+        self.algorithm: str = model.get("algorithm", "")
         basis = model["basis"]
-        self._features: Callable[[Sequence[float]], list[float]] | None = None
-        self._active: Callable[[Sequence[float]], dict[int, float]] | None = None
-        if basis["kind"] in SPARSE:
-            self._active = SPARSE[basis["kind"]](basis)
+        self.kind: str = basis["kind"]
+        self._dense: Callable[[Sequence[float]], list[float]] | None = None
+        if basis["kind"] in DENSE:
+            self._dense = DENSE[basis["kind"]](basis)
         else:
-            self._features = DENSE[basis["kind"]](basis)
+            self._places, self._scale = SPARSE[basis["kind"]](basis)
+            scaled = [list(map(mul, w, self._scale)) for w in self.weights]
+            self._weight_at = [w.__getitem__ for w in scaled]
 
     def act(self, state: Any) -> Any:
         """The action of the highest value, or of the highest lower bound of a careful policy."""
         values = self.values(state)
         if self.pessimism:
-            deviations = self.std(state)
-            values = [v - self.pessimism * d for v, d in zip(values, deviations, strict=True)]
+            lengths = self._lengths(state)
+            values = [v - self.pessimism * d for v, d in zip(values, lengths, strict=True)]
         return self.actions[values.index(max(values))]
 
     def values(self, state: Any) -> list[float]:
         """What every action is worth in a state."""
         observation = self.observation(state)
-        if self._active is not None:
-            active = self._active(observation).items()
-            return [sum([w[i] * x for i, x in active]) for w in self.weights]
-        assert self._features is not None
-        features = self._features(observation)
+        if self._dense is None:
+            places = self._places(observation)
+            return [sum(map(weight_at, places)) for weight_at in self._weight_at]
+        features = self._dense(observation)
         return [dot(w, features) for w in self.weights]
 
     def std(self, state: Any) -> list[float]:
         """The standard deviation of every value."""
+        return [math.hypot(length, self.basis_std) for length in self._lengths(state)]
+
+    def _lengths(self, state: Any) -> list[float]:
+        """The standard deviation of every value by the posterior, |T_a x|."""
         if self.deviations is None:
             raise ValueError("the policy was exported without standard deviations")
         x = self.features(state)
@@ -85,41 +99,78 @@ class StandalonePolicy:
     def features(self, state: Any) -> list[float]:
         """phi(s)."""
         observation = self.observation(state)
-        if self._features is not None:
-            return self._features(observation)
-        assert self._active is not None
-        active = self._active(observation)
-        return [active.get(i, 0.0) for i in range(len(self.weights[0]))]
+        if self._dense is not None:
+            return self._dense(observation)
+        active = set(self._places(observation))
+        return [x if i in active else 0.0 for i, x in enumerate(self._scale)]
+
+    def listed(self, state: Any) -> list[Any]:
+        """The values of a state in the order of the columns."""
+        return _values(state, self.names)
 
     def observation(self, state: Any) -> list[float]:
         """The numbers of a state: a mapping, a sequence of values, or a single value."""
-        if not self.inputs:
-            numbers = [float(value) for value in _values(state)]
-        else:
-            numbers = []
-            values = _values(state, [each["name"] for each in self.inputs])
+        if self.inputs:
+            values = self.listed(state)
             if len(values) != len(self.inputs):
                 raise ValueError(f"a state has {len(self.inputs)} values, not {len(values)}")
-            for each, value in zip(self.inputs, values, strict=True):
-                numbers += _encoded(each, value, alone=len(self.inputs) == 1)
-        if len(numbers) != self.size or not all(map(math.isfinite, numbers)):
-            raise ValueError(f"{state!r} is not a state of {self.size} finite numbers")
+            numbers: list[float] = []
+            for encode, value in zip(self._encoders, values, strict=True):
+                numbers += encode(value)
+        else:
+            try:
+                numbers = list(map(float, _values(state)))
+            except (TypeError, ValueError, OverflowError):
+                numbers = []
+        # The sum of finite numbers may be infinite, but that of others is never finite.
+        finite = isfinite(sum(numbers)) or all(map(isfinite, numbers))
+        if len(numbers) != self.size or not finite:
+            raise ValueError(f"{_short(state)} is not a state of {self.size} finite numbers")
         return numbers
 
 
 def _values(state: Any, names: Sequence[str] = ()) -> list[Any]:
-    if isinstance(state, Mapping):
-        absent = [name for name in names if name not in state]
-        if absent or not names:
-            raise ValueError(f"the state has no {absent[0]!r}" if names else "states have no names")
-        return [state[name] for name in names]
+    if type(state) is dict or isinstance(state, Mapping):  # the former is quicker
+        try:
+            return [state[name] for name in names] if names else _no_names()
+        except KeyError as error:
+            raise ValueError(f"the state has no {error}") from None
     if isinstance(state, str) or not hasattr(state, "__iter__"):
         return [state]
     return list(state)
 
 
-def _encoded(each: Mapping[str, Any], value: Any, alone: bool) -> list[float]:
-    """The numbers of one column: a number, or an indicator for every word."""
+def _no_names() -> list[Any]:
+    raise ValueError("states have no names")
+
+
+def _short(value: Any) -> str:
+    """A value as it is written, but not the whole of a long one."""
+    text = repr(value)
+    return text if len(text) <= 100 else f"{text[:97]}..."
+
+
+def _encoder(each: Mapping[str, Any], alone: bool) -> Callable[[Any], list[float]]:
+    """From a value of one column to its numbers; usual values are looked up or converted."""
+    fill, words = each["fill"], each["words"]
+    known = {word: encoded(each, word, alone) for word in words}
+
+    def word_or_other(value: Any) -> list[float]:
+        found = known.get(value) if type(value) is str else None
+        return encoded(each, value, alone) if found is None else found
+
+    def number_or_other(value: Any) -> list[float]:
+        usual = type(value) is float or (type(value) is int and value.bit_length() < 64)
+        return [float(value)] if usual and fill is None else encoded(each, value, alone)
+
+    return word_or_other if words else number_or_other
+
+
+def encoded(each: Mapping[str, Any], value: Any, alone: bool) -> list[float]:
+    """The numbers of one column: a number, or an indicator for every word.
+
+    If it is the ``alone`` column of states without missing values, the place of the word.
+    """
     text = str(value).strip()
     words = each["words"]
     absent = value is None or text == "" or (text not in words and text.lower() in MISSING)
@@ -129,15 +180,15 @@ def _encoded(each: Mapping[str, Any], value: Any, alone: bool) -> list[float]:
         if isinstance(value, float) and value.is_integer():
             text = str(int(value))
         if text not in words and not absent:
-            raise ValueError(f"{each['name']}={value!r} is none of {', '.join(words)}")
+            raise ValueError(f"{each['name']}={_short(value)} is none of {', '.join(words)}")
         if alone and each["fill"] is None:
             return [float(words.index(text))]
         numbers = [float(word == text and not absent) for word in words]
     else:
         try:
             numbers = [each["fill"] if absent else float(value)]
-        except (TypeError, ValueError):
-            raise ValueError(f"{each['name']}={value!r} must be a number") from None
+        except (TypeError, ValueError, OverflowError):
+            raise ValueError(f"{each['name']}={_short(value)} must be a number") from None
     return numbers if each["fill"] is None else [*numbers, float(absent)]
 
 
@@ -149,16 +200,17 @@ MISSING = ("na", "n/a", "#n/a", "<na>", "nan", "-nan", "null", "none")
 
 def rbf_grid(basis: Mapping[str, Any]) -> Callable[[Sequence[float]], list[float]]:
     """Products of exp(-((u_d - c) / width_d)^2 / 2) over a grid, the last d fastest; then 1."""
+    exp = math.exp
     axes = [
         (centres, -0.5 / (width * width))
         for centres, width in zip(basis["centres"], basis["widths"], strict=True)
     ]
 
     def features(u: Sequence[float]) -> list[float]:
-        grid = [1.0]
+        grid: list[float] = []
         for value, (centres, factor) in zip(u, axes, strict=True):
-            near = [math.exp(factor * (value - centre) ** 2) for centre in centres]
-            grid = [one * other for one in grid for other in near]
+            near = [exp(factor * (away := value - centre) * away) for centre in centres]
+            grid = [one * other for one in grid for other in near] if grid else near
         grid.append(1.0)
         return grid
 
@@ -194,39 +246,43 @@ def fourier(basis: Mapping[str, Any]) -> Callable[[Sequence[float]], list[float]
     return features
 
 
-def tile_coding(basis: Mapping[str, Any]) -> Callable[[Sequence[float]], dict[int, float]]:
+def tile_coding(basis: Mapping[str, Any]) -> Sparse:
     """One active tile in every tiling, then 1; the tiles of a tiling follow the last d fastest."""
-    lines = list(zip(basis["tiles"], basis["low"], basis["slope"], strict=True))
-    size, active = math.prod(int(tiles) for tiles in basis["tiles"]), basis["active"]
-    displacements = basis["displacements"]
-    last = size * len(displacements)
+    tiles = [int(count) for count in basis["tiles"]]
+    tilings, size = len(basis["displacements"]), math.prod(tiles)
+    moves = list(zip(*basis["displacements"], strict=True))
+    lines = list(zip(tiles, basis["low"], basis["slope"], moves, strict=True))
 
-    def features(u: Sequence[float]) -> dict[int, float]:
-        found = {last: 1.0}
-        for tiling, moved in enumerate(displacements):
-            index = 0
-            for value, (tiles, low, slope), move in zip(u, lines, moved, strict=True):
-                place = int(min(max((value - low) * slope + move, 0.0), tiles - 1))
-                index = index * int(tiles) + place
-            found[tiling * size + index] = active
-        return found
+    def places(u: Sequence[float]) -> list[int]:
+        found: Sequence[int] = range(tilings)
+        for value, (count, low, slope, along) in zip(u, lines, strict=True):
+            place = (value - low) * slope
+            if 0.0 <= place < count - 1:  # whatever the displacement, which is below 1
+                found = [
+                    i * count + int(place + move) for i, move in zip(found, along, strict=True)
+                ]
+            else:
+                clipped = [int(min(max(place + move, 0.0), count - 1)) for move in along]
+                found = [i * count + j for i, j in zip(found, clipped, strict=True)]
+        return [*found, tilings * size]
 
-    return features
+    return places, [basis["active"]] * (tilings * size) + [1.0]
 
 
-def one_hot(basis: Mapping[str, Any]) -> Callable[[Sequence[float]], dict[int, float]]:
+def one_hot(basis: Mapping[str, Any]) -> Sparse:
     """An indicator of every value first_d, first_d + 1, ... of every component."""
-    lines = list(zip(basis["first"], basis["counts"], strict=True))
+    counts = [int(count) for count in basis["counts"]]
+    starts = [sum(counts[:d]) for d in range(len(counts))]
+    lines = list(zip(basis["first"], counts, starts, strict=True))
 
-    def features(u: Sequence[float]) -> dict[int, float]:
-        found, start = {}, 0
-        for value, (first, count) in zip(u, lines, strict=True):
-            if 0.0 <= value - first < count:
-                found[start + int(value - first)] = 1.0
-            start += int(count)
-        return found
+    def places(u: Sequence[float]) -> list[int]:
+        return [
+            start + int(value - first)
+            for value, (first, count, start) in zip(u, lines, strict=True)
+            if 0.0 <= value - first < count
+        ]
 
-    return features
+    return places, [1.0] * sum(counts)
 
 
 DENSE: dict[str, Callable[[Mapping[str, Any]], Callable[[Sequence[float]], list[float]]]] = {
@@ -234,7 +290,7 @@ DENSE: dict[str, Callable[[Mapping[str, Any]], Callable[[Sequence[float]], list[
     "Polynomial": polynomial,
     "Fourier": fourier,
 }
-SPARSE: dict[str, Callable[[Mapping[str, Any]], Callable[[Sequence[float]], dict[int, float]]]] = {
+SPARSE: dict[str, Callable[[Mapping[str, Any]], Sparse]] = {
     "TileCoding": tile_coding,
     "OneHot": one_hot,
 }
