@@ -26,6 +26,7 @@ from rblspi.cli.fit import fit
 from rblspi.cli.interrupts import end_process, interruptible
 from rblspi.cli.list_ import list_
 from rblspi.cli.reproduce import reproduce
+from rblspi.cli.serve import serve
 from rblspi.cli.show import show
 from rblspi.cli.train import train
 from rblspi.cli.watch import watch
@@ -72,6 +73,7 @@ for _name, _command, _example in (
     ("check", check, "logs.parquet --out runs/logs"),
     ("fit", fit, "logs.parquet --set discount=0.95 --save runs/logs"),
     ("export", export, "runs/logs policy.json"),
+    ("serve", serve, "runs/logs --log decisions.jsonl"),
     ("reproduce", reproduce, "cart-pole --quick"),
 ):
     app.command(_name, epilog=f"Example: rblspi {_name} {_example}")(_command)

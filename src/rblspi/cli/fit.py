@@ -72,6 +72,12 @@ def fit(
         int | None, typer.Option(min=1, show_default="the environment's, or those in the data")
     ] = None,
     skip_bad: SkipBad = False,
+    decisions: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Also learn from decisions that rblspi serve wrote down there."
+        ),
+    ] = None,
     cluster: Cluster = None,
     save: Annotated[
         Path | None,
@@ -91,7 +97,8 @@ def fit(
     with ExitStack() as stack:
         given = parsing.assignments("--env-set", env_set)
         named = None if env is None else parsing.environment(env, given)
-        source = open_log(data, columns, skip_bad, _number_of_actions(named, actions), quiet)
+        given_actions = _number_of_actions(named, actions)
+        source = open_log(data, columns, skip_bad, given_actions, quiet, decisions)
         named = named or _environment(data, source.metadata, given)
         job = _job(source, named, actions, cluster, stack)
         if not quiet:

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from rblspi.core.progress import progress
 
 
 def open_log(
-    data: str, columns: str | None, skip_bad: bool, actions: int | None, quiet: bool
+    data: str,
+    columns: str | None,
+    skip_bad: bool,
+    actions: int | None,
+    quiet: bool,
+    decisions: Path | None = None,
 ) -> Any:
-    """Open a log that is named on the command line."""
-    from rblspi.data import Columns, MinariData, read_log
+    """Open a log that is named on the command line, with decisions that were made after it."""
+    from rblspi.data import Columns, LogAndDecisions, MinariData, read_log
 
     if data.startswith("minari:"):
-        if columns is not None or skip_bad:
-            raise ValueError("--columns and --skip-bad are for tables: leave them out")
+        if columns is not None or skip_bad or decisions is not None:
+            raise ValueError("--columns, --skip-bad and --decisions are for tables: leave them out")
         return MinariData(data.removeprefix("minari:"))
     names = None if columns is None else Columns.from_text(columns)
     with progress(1.0, quiet) as tell:
@@ -23,11 +29,14 @@ def open_log(
         def read(rows: int) -> None:
             tell(0.0, f"reading, {rows:,} rows")
 
-        return read_log(data, names, actions=actions, skip_bad=skip_bad, tell=read)
+        log = read_log(data, names, actions=actions, skip_bad=skip_bad, tell=read)
+        return log if decisions is None else LogAndDecisions(log, decisions)
 
 
 def columns_of(source: Any) -> str:
     """Which columns of a log hold what, as a table."""
+    if hasattr(source, "decisions"):
+        return f"{columns_of(source.log)}\ndecisions  {source.decisions.size:,} with their outcomes"
     if hasattr(source, "columns"):  # of Parquet files with numbers
         columns = source.columns.items()
         return "\n".join(f"{field:<10}  {', '.join(names)}" for field, names in columns)

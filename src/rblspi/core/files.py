@@ -68,18 +68,21 @@ def locked(folder: Path) -> Iterator[None]:
         return
     handle = os.open(folder, os.O_RDONLY)
     try:
-        _lock(handle, folder)
+        lock(handle, folder)
         yield
     finally:
         os.close(handle)
 
 
-def _lock(handle: int, folder: Path) -> None:
+def lock(handle: int, path: Path) -> None:
+    """Lock an open file or folder until it is closed; see `locked`."""
+    if fcntl is None:
+        return
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
         raise ValueError(
-            f"another process is writing to {folder}: wait for it, or choose another folder"
+            f"another process is writing to {path}: wait for it, or choose another name"
         ) from error
     except OSError as error:  # some network file systems have no locks
-        say(f"{folder} cannot be locked ({error.strerror}): let no other process write to it")
+        say(f"{path} cannot be locked ({error.strerror}): let no other process write to it")

@@ -13,6 +13,7 @@ from rblspi.data.dask_data import DaskData
 from rblspi.data.decoding import BadRows
 from rblspi.data.encoding import Encoding
 from rblspi.data.log import LogData, read_log
+from rblspi.data.log_and_decisions import LogAndDecisions
 from rblspi.data.minari_ import MinariData
 from rblspi.data.parquet import ParquetData
 from rblspi.data.tables import TableData
@@ -25,6 +26,7 @@ __all__ = [
     "DaskData",
     "DataError",
     "Encoding",
+    "LogAndDecisions",
     "LogData",
     "MinariData",
     "ParquetData",

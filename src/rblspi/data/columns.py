@@ -44,8 +44,9 @@ class Columns:
     A table has rows of transitions, with columns for the next state, or rows of episodes, in which
     the next state is the state in the next row of the episode. A state is one column of numbers,
     words or lists, or several columns of numbers or words. If there is no column called ``name``, a
-    state is read from the columns ``name_0``, ``name_1``, ... Names that are not given are guessed
-    whatever their case; in a log (`rblspi.data.read_log`), columns without a usual name and without
+    state is read from the columns ``name_0``, ``name_1``, ..., or from those that begin with
+    ``name.``, as nested JSON is written in a table. Names that are not given are guessed whatever
+    their case; in a log (`rblspi.data.read_log`), columns without a usual name and without
     another role are the state.
 
     Parameters
@@ -170,9 +171,9 @@ class Columns:
                 alike = [other for other in present if other.lower() == name]
                 if wanted is None and len(alike) == 1:
                     return (alike[0],)
-                numbered = _numbered(name, present)
-                if numbered and "state" in field:
-                    return numbered
+                parts = _numbered(name, present) or _parts(name, present)
+                if parts and "state" in field:
+                    return parts
             needed = field not in _OPTIONAL if required is None else required
             if wanted is None and not needed:
                 return ()
@@ -265,3 +266,8 @@ def _numbered(name: str, present: list[str]) -> tuple[str, ...]:
     numbers = sorted(int(match[1]) for match in map(pattern.fullmatch, present) if match)
     complete = numbers == list(range(len(numbers)))
     return tuple(f"{name}_{number}" for number in numbers) if complete else ()
+
+
+def _parts(name: str, present: list[str]) -> tuple[str, ...]:
+    """The columns name.x, name.y, ..., as nested JSON is written in a table."""
+    return tuple(other for other in present if other.startswith(f"{name}."))

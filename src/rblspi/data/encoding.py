@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -165,6 +165,10 @@ class Encoding:
                 raise ValueError("the words of a column must be text")
             inputs.append(Input(**entry | {"words": tuple(entry["words"])}))
         return cls(tuple(inputs))
+
+
+#: how states become observations, and the names of actions
+Naming: TypeAlias = tuple[Encoding | None, tuple[str, ...]]
 
 
 def in_order(words: Iterable[str]) -> tuple[str, ...]:

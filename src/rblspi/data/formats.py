@@ -18,6 +18,7 @@ from typing import Any
 
 from rblspi.data.arrow_values import TableChunk
 from rblspi.data.columns import DataError
+from rblspi.data.decision_log import heading_of, transitions_in
 from rblspi.data.parquet import open_parquet, read_row_group
 
 PathOrPaths = str | PathLike[str] | Sequence[str | PathLike[str]]
@@ -203,14 +204,20 @@ class _TextFile:
 
 
 def _json_lines(path: Path, wanted: Sequence[str] | None) -> Iterator[Any]:
-    """Rows of objects, one in each line."""
+    """Rows of objects, one in each line; those of a log of decisions with their outcomes."""
+    if heading_of(path) is not None:
+        yield from _batches(transitions_in(path), wanted)
+        return
     with _TextFile(path) as (file, _):
-        numbered = _objects(path, file)
-        names: list[str] | None = None if wanted is None else list(wanted)
-        while rows := list(islice(numbered, _LINES)):
-            if names is None:
-                names = list(dict.fromkeys(name for row in rows for name in row))
-            yield _as_batch(names, rows)
+        yield from _batches(_objects(path, file), wanted)
+
+
+def _batches(objects: Iterator[dict[str, Any]], wanted: Sequence[str] | None) -> Iterator[Any]:
+    names: list[str] | None = None if wanted is None else list(wanted)
+    while rows := list(islice(objects, _LINES)):
+        if names is None:
+            names = list(dict.fromkeys(name for row in rows for name in row))
+        yield _as_batch(names, rows)
 
 
 def _objects(path: Path, lines: Iterator[str]) -> Iterator[dict[str, Any]]:

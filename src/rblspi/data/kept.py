@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import mkdtemp
+from typing import Any
 
 from rblspi.data.parquet import ParquetData
 from rblspi.data.transitions import Transitions
@@ -41,7 +42,7 @@ class Kept:
         with ParquetWriter(folder / "log.parquet") as writer:
             for chunk in self._counted(chunks):
                 writer.write(chunk)
-        self.chunks = _Reshaped(ParquetData(folder), self.shape) if self.size else []
+        self.chunks = Reshaped(ParquetData(folder), self.shape) if self.size else []
 
     def _counted(self, chunks: Iterable[Transitions]) -> Iterator[Transitions]:
         for chunk in chunks:
@@ -52,20 +53,21 @@ class Kept:
 
     def partitions(self) -> list[Part]:
         """One partition for every chunk."""
-        if isinstance(self.chunks, _Reshaped):
+        if isinstance(self.chunks, Reshaped):
             parts = self.chunks.data.partitions()
-            return [Part(_Reshaped(part, self.shape), part.size) for part in parts]
+            return [Part(Reshaped(part, self.shape), part.size) for part in parts]
         return [Part([chunk], chunk.size) for chunk in self.chunks]
 
 
 @dataclass(frozen=True)
-class _Reshaped:
+class Reshaped:
     """Transitions whose observations get their shape back, which a file does not keep."""
 
-    data: ParquetData
+    data: Any
     shape: tuple[int, ...]
 
     def __iter__(self) -> Iterator[Transitions]:
+        """Iterate over the chunks."""
         for chunk in self.data:
             yield chunk._replace(
                 observations=chunk.observations.reshape(-1, *self.shape),

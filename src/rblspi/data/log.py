@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from os import PathLike
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from rblspi.core.types import Mask
 from rblspi.data.arrow_values import is_list, is_number
 from rblspi.data.columns import Columns, DataError, Roles
 from rblspi.data.decoding import BadRows
-from rblspi.data.encoding import Encoding
+from rblspi.data.encoding import Naming
 from rblspi.data.kept import Kept, Part
 from rblspi.data.log_order import Joiner, sorted_on_disk, sorted_rows
 from rblspi.data.log_rows import LogDecoder, LogRows
@@ -27,9 +27,6 @@ from rblspi.data.parquet import ParquetData
 from rblspi.data.survey import Survey, survey
 from rblspi.data.tables import ROWS
 from rblspi.data.transitions import Transitions, cut_between, rechunked
-
-#: how states become observations, and the names of actions
-Naming: TypeAlias = tuple[Encoding | None, tuple[str, ...]]
 
 #: bytes of transitions that are kept in memory
 MEMORY = 2**30
@@ -51,8 +48,9 @@ def read_log(
     ----------
     source : path, sequence of paths, or table
         Files, or folders with files: CSV, also compressed (.csv.gz), JSON Lines (.jsonl), Parquet
-        or Arrow. Or a table in memory: a frame of pandas or Polars, a query of DuckDB, a table of
-        Arrow, or anything else with ``__arrow_c_stream__``.
+        or Arrow; or what `rblspi.serving.Decisions` wrote. Or a table in memory: a frame of pandas
+        or Polars, a query of DuckDB, a table of Arrow, or anything else with
+        ``__arrow_c_stream__``.
     columns : Columns, optional
         Which columns hold what; by default this is guessed from their names.
     actions : int, optional
@@ -73,6 +71,9 @@ def read_log(
         has to be converted then, and they are read anew in every pass.
     """
     opened = LogSource.of(source)
+    if opened.heading is not None:  # the names of the policy that made the decisions
+        actions = actions or len(opened.heading.actions)
+        names = names or opened.heading.naming
     roles = opened.roles(columns or Columns())
     if opened.files and _are_transitions(opened, roles):
         return ParquetData(list(opened.files), columns, actions, skip_bad)

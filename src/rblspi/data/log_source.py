@@ -12,6 +12,7 @@ from typing import Any
 
 from rblspi.data.arrow_values import TableChunk
 from rblspi.data.columns import Columns, DataError, Roles
+from rblspi.data.decision_log import Heading, heading_of
 from rblspi.data.formats import array_of, chunks_of_file, files_in
 from rblspi.data.tables import ROWS
 
@@ -27,6 +28,7 @@ class LogSource:
     schemas: dict[str, Any]  # of every table that has rows, by its name
     files: tuple[Path, ...] = ()
     table: Any = None  # of Arrow, if there are no files
+    heading: Heading | None = None  # of files of decisions
 
     @classmethod
     def of(cls, source: Any) -> LogSource:
@@ -41,7 +43,7 @@ class LogSource:
         firsts = {file: next(chunks_of_file(file), None) for file in files}
         schemas = {str(f): first.rows.schema for f, first in firsts.items() if first is not None}
         name = str(source) if isinstance(source, str | PathLike) else f"{files[0]} and others"
-        return cls(name, schemas, files)
+        return cls(name, schemas, files, heading=heading_of(files[0]))
 
     def roles(self, columns: Columns) -> Roles:
         """The roles of the columns, which must be the same in all tables."""

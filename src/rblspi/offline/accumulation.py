@@ -22,7 +22,8 @@ from threadpoolctl import threadpool_limits
 
 from rblspi.core.types import Integers, Matrix, Vector
 from rblspi.data.columns import Columns
-from rblspi.data.log import Naming, is_log, read_log
+from rblspi.data.encoding import Naming
+from rblspi.data.log import is_log, read_log
 from rblspi.data.transitions import Transitions
 from rblspi.features import Features
 from rblspi.model.buffer import TERMINAL
