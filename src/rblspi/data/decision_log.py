@@ -180,14 +180,15 @@ class DecisionLog:
         records = []
         now = time.time()
         for i, outcome in enumerate(outcomes):
-            number = self._number(outcome.id, i)
+            where = f"outcomes[{i}]: " if len(outcomes) > 1 else ""
+            number = self._number(outcome.id, where)
             said = outcome._asdict()
             del said["id"]
             mark = _fingerprint(json.dumps(said, ensure_ascii=False)[1:].encode())
             before = self._known[number] or new.get(number, mark)
             if before != mark:
                 raise ValueError(
-                    f"outcomes[{i}]: the decision {outcome.id} has another outcome already, which "
+                    f"{where}the decision {outcome.id} has another outcome already, which "
                     "stays: the outcome of a decision cannot be changed"
                 )
             if not self._known[number] and number not in new:
@@ -199,13 +200,13 @@ class DecisionLog:
         self.outcomes += len(new)
         return len(new)
 
-    def _number(self, identifier: Any, i: int) -> int:
+    def _number(self, identifier: Any, where: str) -> int:
         log, _, digits = str(identifier).partition("-")
         short = str(identifier)[:50]
         if log != self.heading.log or not re.fullmatch(r"[1-9]\d{0,14}", digits):
-            raise ValueError(f"outcomes[{i}]: {short!r} is no id of a decision in {self.path.name}")
+            raise ValueError(f"{where}{short!r} is no id of a decision in {self.path.name}")
         if int(digits) >= len(self._known):
-            raise ValueError(f"outcomes[{i}]: there is no decision {short} in {self.path.name}")
+            raise ValueError(f"{where}there is no decision {short} in {self.path.name}")
         return int(digits)
 
     def sync(self) -> None:

@@ -107,7 +107,9 @@ class PolicyLearner(Estimator):
         if self.actions is None and self.action_names_:
             self.actions_ = len(self.action_names_)
         elif self.actions is None:
-            self.actions_ = over_chunks(chunks, _actions_in_chunk, max)
+            known = getattr(chunks, "actions", None)  # a log may tell of actions that it lacks
+            seen = known if isinstance(known, int) else None
+            self.actions_ = seen or over_chunks(chunks, _actions_in_chunk, max)
         else:
             self.actions_ = check.count("actions", self.actions)
         self.selection_ = None

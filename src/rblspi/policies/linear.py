@@ -159,7 +159,8 @@ class LinearPolicy:
         A state may be given as in the log, see `rblspi.data.Encoding`: a mapping from names of
         columns to values, for example.
         """
-        return self.named(self.predict(state, deterministic=True)[0] - int(self.action_space.start))
+        chosen = self.predict(state, deterministic=True)[0]
+        return self.named(chosen - int(self.action_space.start)) if self.action_names else chosen
 
     def named(self, actions: Any) -> Any:
         """Actions, counted from 0, by their names; as they are if they have none."""

@@ -1,0 +1,84 @@
+"""``rblspi serve`` in a process of its own, and programs that ask it."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Self
+
+START = "from rblspi.cli import main; main()"
+
+
+class Service:
+    """The service as a process; it listens on a free port, or on one that is given."""
+
+    def __init__(self, policy: Path, log: Path | None = None, port: int = 0) -> None:
+        arguments = ["serve", str(policy), "--port", str(port)]
+        arguments += [] if log is None else ["--log", str(log)]
+        command = [sys.executable, "-W", "error", "-c", START, *arguments]
+        self.process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        assert self.process.stdout is not None
+        self.greeting = self.process.stdout.readline()
+        found = re.search(r"http://127\.0\.0\.1:(\d+)", self.greeting)
+        if found is None:
+            raise RuntimeError(self.greeting + self.process.communicate()[1])
+        self.port = int(found[1])
+
+    def end(self, number: int = signal.SIGTERM) -> tuple[int, str]:
+        """End the process; returns its exit code and what it said on the error stream."""
+        self.process.send_signal(number)
+        said = self.process.communicate()[1]
+        return self.process.returncode, said
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self.process.poll() is None:
+            self.end(signal.SIGKILL)
+
+
+class Client:
+    """Asks a service over one connection, which it opens again if it was lost."""
+
+    def __init__(self, port: int) -> None:
+        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+
+    def send(self, path: str, body: bytes | None, kind: str = "application/json") -> Any:
+        """Send any bytes; returns the status and the answer."""
+        method = "GET" if body is None else "POST"
+        headers = {} if body is None else {"content-type": kind}
+        try:
+            self._connection.request(method, path, body, headers)
+            response = self._connection.getresponse()
+            answer = response.read()
+        except (OSError, http.client.HTTPException):
+            self._connection.close()
+            raise
+        return response.status, answer
+
+    def ask(self, path: str, question: Any = None) -> Any:
+        """Send plain data, and return the answer; a refused question is an error."""
+        body = None if question is None else json.dumps(question).encode()
+        status, answer = self.send(path, body)
+        if status != 200:
+            raise ValueError(f"{status}: {answer.decode()}")
+        return json.loads(answer) if answer.startswith(b"{") else answer.decode()
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+def use_one_core(process: int, core: int) -> None:
+    """Keep a process, with all of its threads, on one core, where the system can do that."""
+    if hasattr(os, "sched_setaffinity"):
+        for thread in Path(f"/proc/{process}/task").iterdir():
+            os.sched_setaffinity(int(thread.name), {core})
