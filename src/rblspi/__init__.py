@@ -32,12 +32,15 @@ if TYPE_CHECKING:
     from rblspi.offline import FQI as FQI
     from rblspi.offline import LSPI as LSPI
     from rblspi.offline import LSTD as LSTD
+    from rblspi.online import LBRL as LBRL
+    from rblspi.online import LSVIUCB as LSVIUCB
     from rblspi.online import OPSRL as OPSRL
     from rblspi.online import PSRL as PSRL
     from rblspi.online import RBLSPI as RBLSPI
     from rblspi.online import RLSVI as RLSVI
     from rblspi.online import Agent as Agent
     from rblspi.online import OnlineLSPI as OnlineLSPI
+    from rblspi.online import RmaxLSPI as RmaxLSPI
     from rblspi.policies import ActionValues as ActionValues
     from rblspi.policies import LinearPolicy as LinearPolicy
     from rblspi.rollout import Evaluation as Evaluation
@@ -54,7 +57,7 @@ _MODULES = {
     "model.posterior": "Posterior",
     "model.statistics": "Statistics",
     "offline": "BLSPI BLSTD FQI LSPI LSTD",
-    "online": "Agent OPSRL OnlineLSPI PSRL RBLSPI RLSVI",
+    "online": "Agent LBRL LSVIUCB OPSRL OnlineLSPI PSRL RBLSPI RLSVI RmaxLSPI",
     "policies": "ActionValues LinearPolicy",
     "rollout": "Evaluation evaluate",
 }

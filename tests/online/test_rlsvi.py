@@ -25,7 +25,7 @@ def test_the_weights_solve_the_sampled_bellman_equation() -> None:
     agent.learn(300)
     data = remembered(agent)
     draw = np.random.default_rng(0).standard_normal((2, agent.features.size))
-    weights = agent._solve(data, draw)
+    weights = agent._stationary(data, draw)
     scale = ValueScale.of(data.rewards, data.terminated, agent.discount)
     penalty, n = (0.3 / 2.0) ** 2, agent.features.size
     constant = agent.features.constant
@@ -50,7 +50,7 @@ def test_the_published_finite_horizon_is_the_step_in_the_state_and_no_discount()
     agent.learn(episodes=12)
     data = remembered(agent)
     draw = np.random.default_rng(0).standard_normal((2, size * size))
-    found = agent._solve(data, draw)
+    found = agent._stationary(data, draw)
     scale = ValueScale.of(data.rewards, data.terminated, 1.0)
     penalty = (0.05 / 0.5) ** 2
     table = np.full((2, size * size), scale.centre) + 0.05 / np.sqrt(penalty) * draw
@@ -67,6 +67,49 @@ def test_the_published_finite_horizon_is_the_step_in_the_state_and_no_discount()
     np.testing.assert_allclose(found, table, rtol=1e-9)
 
 
+def test_every_step_to_a_horizon_has_its_own_values() -> None:
+    """Lines 2 to 4 by loops: on a chain, the position does not tell the step."""
+    horizon, length = 6, 4
+    env = gym.make("rblspi/NChain-v0", length=length)  # its episodes have 12 steps, so two horizons
+    agent = RLSVI(env, noise_std=0.1, prior_std=1.0, horizon=horizon, discount=1.0, seed=1)
+    agent.learn(episodes=7)
+    data, memory = remembered(agent), agent.session.memory
+    steps = memory.steps[memory.order()] % horizon
+    np.testing.assert_array_equal(memory.steps[memory.order()], np.tile(np.arange(12), 7))
+    draw = np.random.default_rng(0).standard_normal((horizon, 2, length))
+    table = np.zeros((horizon + 1, 2, length))
+    for h in reversed(range(horizon)):
+        centre = (horizon - h) * data.rewards.mean()
+        for a in range(2):
+            for s in range(length):
+                here = (steps == h) & (data.actions == a) & (data.observations == s)
+                ahead = table[h + 1][:, data.next_observations[here]].max(axis=0)
+                count = here.sum() + 0.01
+                mean = ((data.rewards[here] + ahead).sum() + 0.01 * centre) / count
+                table[h, a, s] = mean + 0.1 * draw[h, a, s] / np.sqrt(count)
+    found = agent._finite_horizon(data, steps, draw)
+    np.testing.assert_allclose(found, table[:-1], rtol=1e-10, atol=1e-12)
+
+
+def test_with_a_horizon_it_acts_by_the_values_of_the_step() -> None:
+    agent = RLSVI(gym.make("rblspi/NChain-v0", length=5), horizon=13, discount=1.0, seed=2)
+    agent.learn(episodes=3)
+    weights = agent.state.weights.reshape(13, 2, 5).copy()
+    agent.learn(13)
+    latest = remembered(agent).rows(39, 52)
+    expected = weights[np.arange(13), :, latest.observations].argmax(axis=1)
+    np.testing.assert_array_equal(latest.actions, expected)
+
+
+def test_the_best_estimate_with_a_horizon_is_of_so_many_steps() -> None:
+    """Two steps from the end of a known chain, six steps are worth five rewards."""
+    agent = RLSVI(gym.make("rblspi/NChain-v0", length=4), horizon=6, discount=1.0, seed=0)
+    agent.learn(episodes=60)
+    values = agent._weights(False).reshape(2, 4)
+    # sigma / prior deviation = 0.1, so the prior weighs a hundredth of a visit
+    np.testing.assert_allclose(values[1], [3.0, 4.0, 5.0, 6.0], atol=0.05)
+
+
 @pytest.mark.parametrize("units", [2.0**-20, 2.0**20])
 def test_other_units_change_units_alone(units: float) -> None:
     class Scaled(gym.RewardWrapper):
@@ -75,7 +118,7 @@ def test_other_units_change_units_alone(units: float) -> None:
 
     one = RLSVI(gym.make(SEA, size=6), seed=3).learn(episodes=15)
     other = RLSVI(Scaled(gym.make(SEA, size=6)), seed=3).learn(episodes=15)
-    np.testing.assert_array_equal(units * one.state.sampled, other.state.sampled)
+    np.testing.assert_array_equal(units * one.state.weights, other.state.weights)
     np.testing.assert_array_equal(units * one._weights(False), other._weights(False))
 
 
@@ -113,10 +156,12 @@ def test_it_finds_the_treasure_of_a_deep_sea() -> None:
     assert total > 0.9
 
 
-@pytest.mark.parametrize("env", [SEA, "rblspi/RiverSwim-v0"])
-def test_learning_in_parts_and_after_a_load_gives_the_same_bits(env: str, tmp_path: Path) -> None:
-    whole = RLSVI(env, seed=6).learn(400)
-    half = RLSVI(env, seed=6).learn(173)
+@pytest.mark.parametrize(("env", "horizon"), [(SEA, None), ("rblspi/RiverSwim-v0", None), (SEA, 7)])
+def test_learning_in_parts_and_after_a_load_gives_the_same_bits(
+    env: str, horizon: int | None, tmp_path: Path
+) -> None:
+    whole = RLSVI(env, horizon=horizon, seed=6).learn(400)
+    half = RLSVI(env, horizon=horizon, seed=6).learn(173)
     half.save(tmp_path / "agent.npz")
     loaded = Agent.load(tmp_path / "agent.npz")
     for steps in (1, 99, 127):
@@ -130,3 +175,5 @@ def test_settings_are_checked() -> None:
         RLSVI(SEA, noise_std=0.0)
     with pytest.raises(ValueError, match="prior_std=-1"):
         RLSVI(SEA, prior_std=-1.0)
+    with pytest.raises(ValueError, match="horizon=0"):
+        RLSVI(SEA, horizon=0)

@@ -28,7 +28,7 @@ def filled(capacity, count, length=7):
             memory.counters[EPISODE] += 1
         memory.workspace[0] = t
         end = TERMINATED if t % length == length - 1 else CONTINUES
-        remember(memory, t % 2, -float(t), np.array([t + 1.0]), end)
+        remember(memory, t % length, t % 2, -float(t), np.array([t + 1.0]), end)
     return memory
 
 

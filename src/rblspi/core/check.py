@@ -27,6 +27,14 @@ def not_negative(name: str, value: Any) -> float:
     return number
 
 
+def finite(name: str, value: Any) -> float:
+    """A finite number."""
+    number = _number(name, value)
+    if not math.isfinite(number):
+        raise ValueError(f"{name}={value!r} must be a finite number")
+    return number
+
+
 def fraction(name: str, value: Any) -> float:
     """A number in [0, 1]."""
     number = _number(name, value)

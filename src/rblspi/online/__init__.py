@@ -1,10 +1,23 @@
 """Agents that learn online, one file for each algorithm."""
 
 from rblspi.online.agent import Agent
+from rblspi.online.lbrl import LBRL
+from rblspi.online.lsvi_ucb import LSVIUCB
 from rblspi.online.online_lspi import OnlineLSPI
 from rblspi.online.opsrl import OPSRL
 from rblspi.online.psrl import PSRL
 from rblspi.online.rblspi import RBLSPI
 from rblspi.online.rlsvi import RLSVI
+from rblspi.online.rmax_lspi import RmaxLSPI
 
-__all__ = ["OPSRL", "PSRL", "RBLSPI", "RLSVI", "Agent", "OnlineLSPI"]
+__all__ = [
+    "LBRL",
+    "LSVIUCB",
+    "OPSRL",
+    "PSRL",
+    "RBLSPI",
+    "RLSVI",
+    "Agent",
+    "OnlineLSPI",
+    "RmaxLSPI",
+]

@@ -28,6 +28,7 @@ from rblspi.model.posterior import Posterior
 from rblspi.offline.value_errors import evaluate_values
 from rblspi.online import agent_file
 from rblspi.policies.choice import EpsilonGreedy, Greedy
+from rblspi.policies.given import BatchPolicy
 from rblspi.policies.linear import ActionValues, LinearPolicy, action_names_of, choose_actions
 from rblspi.registry import name_of
 from rblspi.rollout.loop import EPISODES, STEPS, AgentFunctions
@@ -137,6 +138,12 @@ class Agent(ABC):
     def _exploring_epsilon(self) -> float:
         """The probability of a random action while it explores."""
         return 0.0
+
+    def _choice(self, explore: bool) -> BatchPolicy:
+        """How it chooses actions for a batch of observations."""
+        weights = self._weights(explore).reshape(self.actions, -1)
+        epsilon = self._exploring_epsilon() if explore else 0.0
+        return EpsilonGreedy(weights, epsilon, self.rng) if epsilon else Greedy(weights)
 
     @property
     def posterior(self) -> Posterior | None:
@@ -350,12 +357,8 @@ class Agent(ABC):
 
         Otherwise as `LinearPolicy.predict`.
         """
-        explore = not deterministic
         with self._lock:
-            weights = self._weights(explore).reshape(self.actions, -1)
-            epsilon = self._exploring_epsilon() if explore else 0.0
-            choose = EpsilonGreedy(weights, epsilon, self.rng) if epsilon else Greedy(weights)
-            space = discrete_actions(self.env)
+            choose, space = self._choice(not deterministic), discrete_actions(self.env)
             return choose_actions(self.features, choose, observation, space), state
 
     def action_values(

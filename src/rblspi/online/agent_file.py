@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     AgentType = TypeVar("AgentType", bound=Agent)
 
 FORMAT = "rblspi-agent"
-VERSION = 4
+VERSION = 5
 
 
 class Description(NamedTuple):

@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 import gymnasium as gym
 import numba
 import numpy as np
+from numpy.typing import ArrayLike
 
+from rblspi.core.check import LARGEST_COUNT
 from rblspi.core.compiled import jit_inlined
 from rblspi.core.types import Integers, Matrix, Vector
 from rblspi.data.transitions import Transitions
@@ -17,8 +19,9 @@ from rblspi.online.agent import Agent
 from rblspi.policies.choice import greedy
 from rblspi.rollout.loop import CONTINUES, AgentFunctions
 
-#: places in `State.counters`; ENDED: whether an episode has ended since the last plan
-TRANSITIONS, PLANNED_AT, ENDED = range(3)
+#: places in `State.counters`; ENDED: whether an episode has ended since the last plan; STEP: of the
+#: plan, for the next action
+TRANSITIONS, PLANNED_AT, ENDED, STEP = range(4)
 
 #: within an episode, the agent plans again when it has seen this fraction more than before
 GROWTH = 0.1
@@ -27,23 +30,39 @@ GROWTH = 0.1
 class State(NamedTuple):
     """What an agent carries from step to step, beside its memory."""
 
-    sampled: Vector  # the weights it acts by           (k,)
-    counters: Integers  # see above                     (3,)
+    weights: Matrix  # that it acts by, a row for every step of the plan  (steps, k)
+    counters: Integers  # see above                                       (4,)
+
+    def integer_ranges(self, actions: int) -> dict[str, tuple[ArrayLike, ArrayLike]]:
+        """Lowest and highest values that compiled code can use as indices, by field."""
+        return {"counters": counter_ranges(len(self.weights))}
+
+
+def counter_ranges(steps: int) -> tuple[ArrayLike, ArrayLike]:
+    """Lowest and highest values of `State.counters` for a plan of so many steps."""
+    return 0, [LARGEST_COUNT, LARGEST_COUNT, 1, steps - 1]
 
 
 @jit_inlined
 def act(agent: State, x: Vector, rng: Any) -> int:
-    """Greedy in the sampled value function."""
-    return greedy(agent.sampled, x)
+    """Greedy in the value function that it explores by."""
+    return greedy(agent.weights[agent.counters[STEP]], x)
 
 
 @jit_inlined
 def observe(
     agent: State, x: Vector, action: int, reward: float, y: Vector, end: int, rng: Any
 ) -> None:
-    """Count the transition; the loop puts it into the memory."""
+    """Count the transition; the loop puts it into the memory.
+
+    A plan of several steps begins again when it is over, as if a new episode had begun.
+    """
     agent.counters[TRANSITIONS] += 1
-    if end != CONTINUES:
+    agent.counters[STEP] += 1
+    over = agent.counters[STEP] == len(agent.weights)
+    if end != CONTINUES or over:
+        agent.counters[STEP] = 0
+    if end != CONTINUES or (over and len(agent.weights) > 1):
         agent.counters[ENDED] = 1
 
 
@@ -51,13 +70,13 @@ class PlanningAgent(Agent):
     """An agent that plans in Python, on the transitions in its memory.
 
     It plans after every episode. Where episodes are long it also plans within them, whenever it
-    has seen a tenth more than at its last plan.
+    has seen a tenth more than at its last plan, unless the plan is one for every step to a horizon.
     """
 
     functions = AgentFunctions(
-        act, observe, numba.typeof(State(np.zeros(1), np.zeros(3, np.int64)))
+        act, observe, numba.typeof(State(np.zeros((1, 1)), np.zeros(4, np.int64)))
     )
-    state: State
+    state: Any
 
     def __init__(
         self,
@@ -71,32 +90,42 @@ class PlanningAgent(Agent):
         super().__init__(env, basis, discount=discount, seed=seed)
 
     @abstractmethod
-    def _sampled_plan(self, transitions: Transitions, start: Matrix) -> Matrix:
-        """Weights by action, shape (actions, n), of a value function to explore by.
+    def _plan_to_explore(self, transitions: Transitions) -> None:
+        """Write the value function to explore by into the state, which has that of the last plan.
 
-        ``start`` has the weights of the plan before.
+        ``state.weights`` has a row of weights for every step of the plan; one, unless
+        `_steps_of_plan` says otherwise.
         """
 
     @abstractmethod
     def _best_plan(self, transitions: Transitions) -> Matrix:
-        """Weights by action of the best estimate of the value function."""
+        """Weights by action, shape (actions, n), of the best estimate of the value function."""
 
-    def _initial_state(self) -> State:
-        sampled = self.rng.standard_normal(self.actions * self.features.size)
-        return State(sampled, np.zeros(3, np.int64))
+    def _steps_of_plan(self) -> int:
+        return 1
+
+    def _initial_state(self) -> Any:
+        shape = (self._steps_of_plan(), self.actions * self.features.size)
+        return State(self.rng.standard_normal(shape), np.zeros(4, np.int64))
 
     def _steps_to_plan(self) -> int:
         counters = self.state.counters
         if counters[ENDED]:
             return 0
+        if len(self.state.weights) > 1:
+            return len(self.state.weights) - int(counters[STEP])
         steps, planned = int(counters[TRANSITIONS]), int(counters[PLANNED_AT])
         return planned + max(1, int(GROWTH * planned)) - steps
 
     def _plan(self) -> None:
         counters = self.state.counters
-        start = self.state.sampled.reshape(self.actions, -1)
-        self.state.sampled[:] = self._sampled_plan(self._remembered(), start).ravel()
+        self._plan_to_explore(self._remembered())
         counters[PLANNED_AT], counters[ENDED] = counters[TRANSITIONS], 0
+
+    def leave_episode(self) -> None:
+        """Begin a new episode, with the first step of the plan."""
+        super().leave_episode()
+        self.state.counters[STEP] = 0
 
     def _remembered(self) -> Transitions:
         return self.session.memory.transitions(self.features.shape)
@@ -104,7 +133,8 @@ class PlanningAgent(Agent):
     def _weights(self, explore: bool) -> Vector:
         steps = int(self.state.counters[TRANSITIONS])
         if explore or not steps:
-            return self.state.sampled
+            weights: Vector = self.state.weights[self.state.counters[STEP]]
+            return weights
         if self._best is None or self._best[0] != steps:
             self._best = (steps, self._best_plan(self._remembered()))
         return self._best[1].ravel()

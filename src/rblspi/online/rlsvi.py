@@ -1,20 +1,20 @@
 """Randomised least-squares value iteration: deep exploration with linear value functions.
 
-Beside the algorithm of Osband, Van Roy and Wen, for a stationary value function with a discount in
-place of one for every step to a horizon:
+Beside Algorithms 1 and 2 of Osband, Van Roy and Wen, as published, for episodes of H steps:
 
     1   for every episode:                                              `PlanningAgent`
-    2       C_a = sum x x' over all transitions with action a           `Regression.of`
-    3       theta_a ~ N(theta_a, sigma^2 (C_a + lambda I)^-1) around    `value_iteration`
-                theta_a = (C_a + lambda I)^-1 (sum x t + lambda theta_0),
-                t = r + gamma max_a' phi(s')'theta_a'
-            where the same sample is on both sides
-    4       for every step of the episode: a = argmax_a phi(s)'theta_a  `act`
-    5       remember s, a, r, s'                                        the loop
+    2       for h = H - 1, ..., 0:                                      `_finite_horizon`
+    3           t = r + max_a' phi(s')'theta_(h+1)a', or r if h = H - 1, for transitions of step h
+    4           theta_ha ~ N(m, sigma^2 (C_a + lambda I)^-1) around     `Regression.solve`
+                    m = (C_a + lambda I)^-1 (sum x t + lambda theta_0), C_a = sum x x'
+    5       for h = 0, ..., H - 1: a = argmax_a phi(s)'theta_ha         `act`
+    6           remember s, a, r, s'                                    the loop
+
+With a discount and without a horizon, one theta takes the place of theta_0, ..., theta_(H-1): the
+same sample is on both sides of lines 3 and 4, which are repeated until it stays (`_stationary`).
 
 In line 3 the targets contain the sample itself: what is worth trying a few steps ahead makes the
-way there worth taking. In the paper's finite horizon, theta of step h is regressed on targets of
-step h + 1. That is this algorithm with the step as a part of the state, and a discount of 1.
+way there worth taking. The paper's lambda is the one here over sigma^2, and its theta_0 is 0.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import gymnasium as gym
 import numpy as np
 
 from rblspi.core import check
-from rblspi.core.types import Matrix
+from rblspi.core.types import Array, Integers, Matrix
 from rblspi.data.transitions import Transitions
 from rblspi.features import BasisLike
 from rblspi.online.planning_agent import PlanningAgent
@@ -54,15 +54,21 @@ class RLSVI(PlanningAgent):
     prior_std : float, optional
         sigma lambda^-1/2, the standard deviation of weights before anything is seen. By default
         that spread: what was never tried may be worth whatever anything is worth.
+    horizon : int, optional
+        H, the steps of an episode; if it goes on, the next H steps count as another one. There is a
+        value function for every step, as published, in place of one for all.
     discount : float
-        gamma. 1 is possible where every episode terminates.
+        gamma; that of the paper is 1. Without a horizon, 1 is possible where every episode
+        terminates.
     seed : int, optional
         Of everything random; one drawn from the operating system unless given.
 
     Notes
     -----
     The weights are drawn towards those of a constant function, of the value of going on as until
-    now, if the basis has a constant. Values are clipped to three deviations of the prior.
+    now, if the basis has a constant. Without a horizon, values are clipped to three deviations of
+    the prior. With a horizon, the best estimate, by which `policy` acts, is of the value with H
+    steps to go, whatever the step: it learns from the transitions of all steps.
 
     References
     ----------
@@ -77,27 +83,42 @@ class RLSVI(PlanningAgent):
         *,
         noise_std: float | None = None,
         prior_std: float | None = None,
+        horizon: int | None = None,
         discount: float = 0.99,
         seed: int | None = None,
     ) -> None:
         self.noise_std = None if noise_std is None else check.positive("noise_std", noise_std)
         self.prior_std = None if prior_std is None else check.positive("prior_std", prior_std)
+        self.horizon = None if horizon is None else check.count("horizon", horizon)
         super().__init__(env, basis, discount=discount, seed=seed)
 
-    def _sampled_plan(self, transitions: Transitions, start: Matrix) -> Matrix:
-        return self._solve(transitions, self.rng.standard_normal(start.shape), start)
+    def _steps_of_plan(self) -> int:
+        return self.horizon or 1
+
+    def _plan_to_explore(self, transitions: Transitions) -> None:
+        weights = self.state.weights.reshape(-1, self.actions, self.features.size)
+        draw = self.rng.standard_normal(weights.shape)
+        if self.horizon is None:
+            weights[0] = self._stationary(transitions, draw[0], weights[0])
+        else:
+            memory = self.session.memory
+            steps = memory.steps[memory.order()] % self.horizon
+            weights[...] = self._finite_horizon(transitions, steps, draw)
 
     def _best_plan(self, transitions: Transitions) -> Matrix:
-        return self._solve(transitions, np.zeros((self.actions, self.features.size)))
+        nothing = np.zeros((self.actions, self.features.size))
+        if self.horizon is None:
+            return self._stationary(transitions, nothing)
+        weights = self._finite_horizon(transitions, None, np.tile(nothing, (self.horizon, 1, 1)))
+        return np.asarray(weights[0])
 
-    def _solve(self, transitions: Transitions, draw: Matrix, start: Matrix | None = None) -> Matrix:
+    def _stationary(
+        self, transitions: Transitions, draw: Matrix, start: Matrix | None = None
+    ) -> Matrix:
         """The value function of a standard normal draw; that of zero is the best estimate."""
-        scale = ValueScale.of(transitions.rewards, transitions.terminated, self.discount)
-        noise = NOISE * scale.spread if self.noise_std is None else self.noise_std
-        prior = scale.spread if self.prior_std is None else self.prior_std
-        centre = np.zeros_like(draw)
-        if self.features.constant is not None:
-            centre += scale.centre * self.features.constant
+        scale = self._scale(transitions)
+        noise, prior = self._deviations(scale)
+        centre = scale.constant(self.features, self.actions)
         rows = Rows.of(transitions, self.features, self.actions)
         reach = LIMIT * max(prior, scale.spread)
         return value_iteration(
@@ -108,3 +129,32 @@ class RLSVI(PlanningAgent):
             noise * draw,
             PRECISION * scale.spread,
         )
+
+    def _finite_horizon(
+        self, transitions: Transitions, steps: Integers | None, draw: Array
+    ) -> Array:
+        """Lines 2 to 4: the value functions of all steps, shape (H, actions, n), of a draw.
+
+        ``steps`` are those of the transitions; None stands for transitions that are of every step.
+        """
+        noise, prior = self._deviations(self._scale(transitions, len(draw)))
+        weights = np.zeros((len(draw) + 1, *draw.shape[1:]))
+        for h in reversed(range(len(draw))):
+            scale = self._scale(transitions, len(draw) - h)
+            here = slice(None) if steps is None else steps == h
+            chosen = Transitions._make(column[here] for column in transitions)
+            rows = Rows.of(chosen, self.features, self.actions)
+            centre = scale.constant(self.features, self.actions)
+            regression = Regression.of(rows, (noise / prior) ** 2, centre)
+            ahead = (rows.y @ weights[h + 1].T).max(axis=1)
+            targets = rows.rewards + self.discount * rows.going * ahead  # line 3
+            weights[h] = regression.solve(targets, noise * draw[h])  # line 4
+        return weights[:-1]
+
+    def _scale(self, transitions: Transitions, steps: int | None = None) -> ValueScale:
+        return ValueScale.of(transitions.rewards, transitions.terminated, self.discount, steps)
+
+    def _deviations(self, scale: ValueScale) -> tuple[float, float]:
+        """Of the noise and of the prior."""
+        noise = NOISE * scale.spread if self.noise_std is None else self.noise_std
+        return noise, scale.spread if self.prior_std is None else self.prior_std

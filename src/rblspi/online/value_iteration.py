@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
-from scipy.sparse import csr_matrix, issparse
+from scipy.sparse import csr_matrix, issparse, vstack
 
 from rblspi.core.types import Matrix, Vector
 from rblspi.data.transitions import Transitions
@@ -39,14 +39,23 @@ class ValueScale(NamedTuple):
     spread: float  # how far values may be from that
 
     @classmethod
-    def of(cls, rewards: Vector, terminated: NDArray[np.bool_], discount: float) -> Self:
-        """The scale of values under rewards.
+    def of(
+        cls,
+        rewards: Vector,
+        terminated: NDArray[np.bool_],
+        discount: float,
+        steps: int | None = None,
+    ) -> Self:
+        """The scale of values under rewards, with so many steps to go, or without end.
 
-        With the mean discounted time to go H = 1 / (1 - gamma (1 - q)), where q is the share of
-        transitions that terminate, the centre is H mean(r). The spread is the largest of
+        With the mean discounted time to go H = 1 + p + p^2 + ..., p = gamma (1 - q), where q is the
+        share of transitions that terminate, the centre is H mean(r). The spread is the largest of
         H |r - mean(r)| where the episode goes on, and of |r - centre| where it ends.
         """
-        horizon = 1.0 / max(1.0 - discount * (1.0 - float(terminated.mean())), 1e-6)
+        going = discount * (1.0 - float(terminated.mean()))
+        horizon = 1.0 / max(1.0 - going, 1e-6)
+        if steps is not None:
+            horizon = float(np.sum(going ** np.arange(steps)))
         mean = float(rewards.mean())
         centre = horizon * mean
         deviations = np.where(terminated, rewards - centre, horizon * (rewards - mean))
@@ -54,6 +63,11 @@ class ValueScale(NamedTuple):
         if spread <= 1e-9 * abs(centre):  # all rewards are the same, but for rounding
             spread = abs(mean) or 1.0
         return cls(centre, spread)
+
+    def constant(self, features: Features, actions: int) -> Matrix:
+        """Weights by action of the constant function of the centre; 0 if the basis has none."""
+        weights = np.zeros((actions, features.size))
+        return weights if features.constant is None else weights + self.centre * features.constant
 
 
 class Rows(NamedTuple):
@@ -63,21 +77,26 @@ class Rows(NamedTuple):
     places: Sequence[NDArray[np.int64]]  # of these rows among all
     rewards: Vector  #                           (rows,)
     y: Any  # phi(s')                            (rows, n)
-    going: NDArray[np.bool_]  # whether it did not terminate
+    going: Vector  # 0 where it terminated, else 1, or a probability between  (rows,)
 
     @classmethod
     def of(cls, transitions: Transitions, features: Features, actions: int) -> Self:
         """The features of all transitions."""
-        x, y = (
-            _thin(features(column))
-            for column in (transitions.observations, transitions.next_observations)
-        )
+        x = thin(features(transitions.observations))
+        y = features(transitions.next_observations)
+        y = csr_matrix(y) if issparse(x) else y
         places = [np.flatnonzero(transitions.actions == a) for a in range(actions)]
         rows = [x[place] for place in places]
-        return cls(rows, places, transitions.rewards, y, ~transitions.terminated)
+        return cls(rows, places, transitions.rewards, y, np.where(transitions.terminated, 0.0, 1.0))
+
+    def in_order(self) -> Any:
+        """phi(s) of all rows, whatever their action, shape (rows, n)."""
+        order = np.argsort(np.concatenate(self.places), kind="stable")
+        return (vstack(self.x, format="csr") if issparse(self.x[0]) else np.vstack(self.x))[order]
 
 
-def _thin(rows: Matrix) -> Any:
+def thin(rows: Matrix) -> Any:
+    """The same rows, as a sparse matrix where most of their numbers are zero."""
     return csr_matrix(rows) if np.count_nonzero(rows) < SPARSE * rows.size else rows
 
 
@@ -113,6 +132,22 @@ class Regression(NamedTuple):
                 solved.append(solve_triangular(factor, whitened))
         return np.stack(solved)
 
+    def deviations(self, x: Any) -> Matrix:
+        """(x'(X'W X + lambda I)^-1 x)^1/2 for rows of features, by action: (rows, actions).
+
+        A table has n^-1/2 there, after n visits and without a penalty.
+        """
+        columns = []
+        for factor in self.factors:
+            if factor.ndim == 1:
+                squares = (x.multiply(x) if issparse(x) else np.square(x)) @ factor**-2.0
+            else:
+                rows = x.toarray() if issparse(x) else x
+                whitened = solve_triangular(factor, rows.T, trans=1, check_finite=False)
+                squares = np.square(whitened).sum(axis=0)
+            columns.append(np.sqrt(squares))
+        return np.stack(columns, axis=1)
+
 
 def _times(x: Any, weights: Vector) -> Any:
     return x.multiply(weights[:, None]).tocsr() if issparse(x) else x * weights[:, None]
@@ -134,18 +169,20 @@ def value_iteration(
     start: Matrix,
     perturbation: Matrix,
     precision: float,
+    bonus: Matrix | float = 0.0,
 ) -> Matrix:
     """Weights by action, shape (actions, n), such that another sweep hardly changes any target.
 
     Sweeps end when no target changes by more than (1 - discount) times ``precision``: where
-    regression contracts, values are then precise to that. Values are clipped to ``limits``.
+    regression contracts, values are then precise to that. Values are clipped to ``limits``, after
+    a ``bonus`` of every action in every next state, shape (rows, actions), was added to them.
     """
     rows, weights = regression.rows, start
     allowed = max(1.0 - discount, 1e-3) * precision
     targets = np.full(len(rows.rewards), np.inf)
     for _ in range(MOST_SWEEPS):
-        ahead = (rows.y @ weights.T).max(axis=1).clip(*limits)
-        before, targets = targets, rows.rewards + discount * np.where(rows.going, ahead, 0.0)
+        ahead = (rows.y @ weights.T + bonus).max(axis=1).clip(*limits)
+        before, targets = targets, rows.rewards + discount * rows.going * ahead
         if np.abs(targets - before).max() <= allowed:
             break
         weights = regression.solve(targets, perturbation)

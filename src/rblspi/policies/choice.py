@@ -1,4 +1,4 @@
-"""Choosing actions by values that are linear in features: greedy, epsilon-greedy, pessimistic.
+"""Choosing actions by values that are linear in features: greedy, epsilon-greedy, with bounds.
 
 The compiled functions choose one action inside the loop. The classes choose for a batch of
 observations and their features; they are small and picklable, so that they can be sent to where
@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
 
 from rblspi.core.compiled import jit, jit_borrowing
 from rblspi.core.linear_algebra import dot
-from rblspi.core.types import Integers, Matrix, Vector
+from rblspi.core.types import Array, Integers, Matrix, Vector
 from rblspi.model.posterior import Posterior
 
 
@@ -84,3 +85,17 @@ class Pessimistic:
         """Actions for rows of features."""
         mean, std = self.posterior.predict(x)
         return best_actions(mean - self.pessimism * std)
+
+
+@dataclass(frozen=True)
+class Optimistic:
+    """argmax_a of x'w_a + |R_a'^-1 x|, an upper bound of the value."""
+
+    weights: Matrix  # w by action         (actions, n)
+    factors: Array  # R by action, upper triangular  (actions, n, n)
+
+    def __call__(self, observations: NDArray[Any], x: Matrix) -> Integers:
+        """Actions for rows of features."""
+        whitened = [solve_triangular(factor, x.T, trans=1) for factor in self.factors]
+        bonus = np.stack([np.linalg.norm(columns, axis=0) for columns in whitened], axis=1)
+        return best_actions(x @ self.weights.T + bonus)

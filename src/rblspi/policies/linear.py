@@ -69,7 +69,8 @@ class LinearPolicy:
     basis_std : float
         Standard deviation of the error of the basis, which no posterior over weights knows of.
     pessimism : float
-        Standard deviations by which the value of an action is lowered before actions are compared.
+        Standard deviations by which the value of an action is lowered before actions are compared;
+        a negative number raises it, as exploring agents do.
     epsilon : float
         Probability of a random action.
     discount : float
@@ -103,7 +104,7 @@ class LinearPolicy:
     rng: np.random.Generator | None = None
 
     def __post_init__(self) -> None:
-        check.not_negative("pessimism", self.pessimism)
+        check.finite("pessimism", self.pessimism)
         check.not_negative("basis_std", self.basis_std)
         check.fraction("epsilon", self.epsilon)
         check.fraction("discount", self.discount)

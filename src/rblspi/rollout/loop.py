@@ -143,7 +143,7 @@ def interact(
         elif truncated or elapsed[0] == limit:
             end = TRUNCATED
         observe(agent, x, action, reward, y, end, agent_rng)  # lines 6-12
-        remember(memory, action, reward, observation, end)
+        remember(memory, elapsed[0] - 1, action, reward, observation, end)
         x[:] = y
         counts[STEPS] += 1
         if end != CONTINUES:

@@ -37,6 +37,7 @@ class Memory(NamedTuple):
     rewards: Vector  #                                   (capacity,)
     ends: Integers  # CONTINUES, TERMINATED, TRUNCATED   (capacity,)
     episodes: Integers  # number of the episode          (capacity,)
+    steps: Integers  # of the episode before this one    (capacity,)
     counters: Integers  # transitions and episodes so far  (2,)
     workspace: Vector  # the observation before a step   (d,)
 
@@ -46,6 +47,7 @@ class Memory(NamedTuple):
             "actions": (0, actions - 1),
             "ends": (CONTINUES, TRUNCATED),
             "episodes": (0, LARGEST_COUNT),
+            "steps": (0, LARGEST_COUNT),
         }
 
     @property
@@ -53,13 +55,18 @@ class Memory(NamedTuple):
         """The number of transitions that are kept."""
         return min(int(self.counters[SEEN]), len(self.actions))
 
+    def order(self) -> Integers:
+        """The places of what is kept, in the order in which it was observed."""
+        kept = slice(self.size)
+        places: Integers = np.lexsort((self.steps[kept], self.episodes[kept]))
+        return places
+
     def transitions(self, shape: tuple[int, ...]) -> Transitions:
-        """What is kept, in the order of the episodes; every one of these is marked as cut short.
+        """What is kept, in its `order`; every episode is marked as cut short.
 
         ``shape`` is that of one observation; () gives whole numbers.
         """
-        kept = slice(self.size)
-        order = np.lexsort((self.ends[kept] != CONTINUES, self.episodes[kept]))
+        order = self.order()
         episodes, ends = self.episodes[order], self.ends[order]
         last = np.append(episodes[1:] != episodes[:-1], True)
         terminated = ends == TERMINATED
@@ -80,7 +87,7 @@ def capacity_for(inputs: int) -> int:
 
 def new_memory(capacity: int, inputs: int) -> Memory:
     """A memory without any transition."""
-    whole = [np.zeros(capacity, np.int64) for _ in range(3)]
+    whole = [np.zeros(capacity, np.int64) for _ in range(4)]
     return Memory(
         np.zeros((capacity, inputs)),
         np.zeros((capacity, inputs)),
@@ -88,13 +95,16 @@ def new_memory(capacity: int, inputs: int) -> Memory:
         np.zeros(capacity),
         whole[1],
         whole[2],
+        whole[3],
         np.zeros(2, np.int64),
         np.zeros(inputs),
     )
 
 
 @jit
-def remember(memory: Memory, action: int, reward: float, observation: Vector, end: int) -> None:
+def remember(
+    memory: Memory, step: int, action: int, reward: float, observation: Vector, end: int
+) -> None:
     """Keep a transition from the observation in the workspace to this one, or leave it out."""
     seen = memory.counters[SEEN]
     memory.counters[SEEN] = seen + 1
@@ -108,6 +118,7 @@ def remember(memory: Memory, action: int, reward: float, observation: Vector, en
     memory.rewards[place] = reward
     memory.ends[place] = end
     memory.episodes[place] = memory.counters[EPISODE]
+    memory.steps[place] = step
 
 
 @jit

@@ -1,0 +1,204 @@
+"""Least-squares value iteration with an upper confidence bound: optimism instead of samples.
+
+Beside Algorithm 1 of Jin, Yang, Wang and Jordan, for a stationary value function with a discount in
+place of one for every step to a horizon:
+
+    1   for every episode:                                              `PlanningAgent`
+    2       repeat, from the values of the last plan:                   `value_iteration`
+    3           Lambda_a = sum x x' + lambda I, over action a           `Regression.of`
+    4           w_a = Lambda_a^-1 sum x (r + gamma max_a' Q(s', a'))    `Regression.solve`
+    5           Q(s, a) = min(phi(s)'w_a + beta (phi(s)'Lambda_a^-1 phi(s))^1/2, V_max)
+    6       for every step of the episode: a = argmax_a Q(s, a)         `act`
+    7       remember s, a, r, s'                                        the loop
+
+The features of a state and an action are those of the state in the block of the action, so Lambda
+is made of blocks. In the paper, Q of step h is regressed on targets of step h + 1, from the last
+step to the first. That is this algorithm with the step as a part of the state, and a discount of 1.
+
+Line 6 compares values before the minimum of line 5. Where several actions are worth V_max the paper
+leaves the choice open, and this one takes the action of the highest bound.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import gymnasium as gym
+import numba
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.linalg import block_diag
+
+from rblspi.core import check
+from rblspi.core import linear_algebra as la
+from rblspi.core.compiled import jit_inlined
+from rblspi.core.types import Array, Integers, Matrix, Vector
+from rblspi.data.transitions import Transitions
+from rblspi.features import BasisLike
+from rblspi.model.posterior import Posterior
+from rblspi.online.planning_agent import PlanningAgent, counter_ranges, observe
+from rblspi.online.value_iteration import Regression, Rows, ValueScale, value_iteration
+from rblspi.policies.choice import Optimistic
+from rblspi.policies.given import BatchPolicy
+from rblspi.policies.linear import LinearPolicy
+from rblspi.rollout.loop import AgentFunctions
+
+#: beta, in units of the spread of values, unless it is given
+BONUS = 0.1
+#: of planned values, in units of their spread
+PRECISION = 0.01
+
+
+class State(NamedTuple):
+    """What the algorithm carries from step to step, beside its memory."""
+
+    weights: Matrix  # w                                           (1, k)
+    factors: Array  # R_a / beta, where R_a'R_a = Lambda_a         (actions, n, n)
+    counters: Integers  # see `planning_agent`                     (4,)
+    workspace_row: Matrix  #                                       (1, n)
+
+    def integer_ranges(self, actions: int) -> dict[str, tuple[ArrayLike, ArrayLike]]:
+        """Lowest and highest values that compiled code can use as indices, by field."""
+        return {"counters": counter_ranges(1)}
+
+
+def _new_state(weights: Vector, actions: int, root: float) -> State:
+    n = len(weights) // actions
+    factors = np.tile(root * np.eye(n), (actions, 1, 1))
+    return State(weights[None, :].copy(), factors, np.zeros(4, np.int64), np.zeros((1, n)))
+
+
+@jit_inlined
+def act(agent: State, x: Vector, rng: Any) -> int:
+    """The action of the highest bound; ties go to the first."""
+    n, best, highest = len(x), 0, -np.inf
+    for a in range(len(agent.factors)):
+        row = agent.workspace_row[0]
+        la.copy_vector(x, row)
+        la.whiten_rows(agent.factors[a], agent.workspace_row)
+        mean = la.dot(agent.weights[0, a * n : (a + 1) * n], x)
+        bound = mean + math.sqrt(la.dot(row, row))  # line 5
+        if bound > highest:
+            best, highest = a, bound
+    return best  # line 6
+
+
+class LSVIUCB(PlanningAgent):
+    """Explores by acting as if every value were as high as the data allow.
+
+    Parameters
+    ----------
+    env : gymnasium.Env or str
+        An environment with discrete actions, or the id of one.
+    basis : Basis, callable or fitted transformer, optional
+        State features, as for `RBLSPI`.
+    bonus : float, optional
+        beta, about the bonus of what was visited once. By default a tenth of the spread of values
+        that the rewards so far allow, see `ValueScale`.
+    penalty : float
+        lambda, in visits. What was never visited has the bonus beta lambda^-1/2; by default that is
+        the spread of values.
+    discount : float
+        gamma. 1 is possible where every episode terminates.
+    seed : int, optional
+        Of everything random; one drawn from the operating system unless given.
+
+    Notes
+    -----
+    The weights are drawn towards those of a constant function, of the value of going on as until
+    now, if the basis has a constant. V_max is that value and the spread. The paper's beta,
+    c d H (log(2 d T / p))^1/2 for rewards up to 1, is for its proof and far larger.
+
+    References
+    ----------
+    Jin, Yang, Wang and Jordan, Provably efficient reinforcement learning with linear function
+    approximation, Conference on Learning Theory, 2020.
+    """
+
+    functions = AgentFunctions(act, observe, numba.typeof(_new_state(np.zeros(1), 1, 1.0)))
+    state: State
+
+    def __init__(
+        self,
+        env: gym.Env[Any, Any] | str,
+        basis: BasisLike | None = None,
+        *,
+        bonus: float | None = None,
+        penalty: float = BONUS**2,
+        discount: float = 0.99,
+        seed: int | None = None,
+    ) -> None:
+        self.bonus = None if bonus is None else check.positive("bonus", bonus)
+        self.penalty = check.positive("penalty", penalty)
+        super().__init__(env, basis, discount=discount, seed=seed)
+
+    def _initial_state(self) -> State:
+        weights = self.rng.standard_normal(self.actions * self.features.size)
+        return _new_state(weights, self.actions, math.sqrt(self.penalty))
+
+    def _plan_to_explore(self, transitions: Transitions) -> None:
+        scale = ValueScale.of(transitions.rewards, transitions.terminated, self.discount)
+        beta = BONUS * scale.spread if self.bonus is None else self.bonus
+        start = self.state.weights.reshape(self.actions, -1)
+        regression = self._regression(transitions, scale)
+        self.state.weights[0] = self._solve(regression, scale, beta, start).ravel()
+        for own, factor in zip(self.state.factors, regression.factors, strict=True):
+            own[...] = (np.diag(factor) if factor.ndim == 1 else factor) / beta
+
+    def _best_plan(self, transitions: Transitions) -> Matrix:
+        scale = ValueScale.of(transitions.rewards, transitions.terminated, self.discount)
+        return self._solve(self._regression(transitions, scale), scale)
+
+    def _regression(self, transitions: Transitions, scale: ValueScale) -> Regression:
+        rows = Rows.of(transitions, self.features, self.actions)
+        return Regression.of(rows, self.penalty, scale.constant(self.features, self.actions))
+
+    def _solve(
+        self,
+        regression: Regression,
+        scale: ValueScale,
+        beta: float = 0.0,
+        start: Matrix | None = None,
+    ) -> Matrix:
+        """The value function without its bonus; beta = 0 gives the best estimate."""
+        centre = scale.constant(self.features, self.actions)
+        return value_iteration(
+            regression,
+            self.discount,
+            (scale.centre - scale.spread, scale.centre + scale.spread),
+            centre if start is None else start,
+            np.zeros_like(centre),
+            PRECISION * scale.spread,
+            beta * regression.deviations(regression.rows.y) if beta else 0.0,
+        )
+
+    def _choice(self, explore: bool) -> BatchPolicy:
+        if not explore:
+            return super()._choice(explore)
+        weights = self.state.weights.reshape(self.actions, -1)
+        return Optimistic(weights.copy(), self.state.factors.copy())
+
+    def policy(self, explore: bool = False) -> LinearPolicy:
+        """The policy found so far; with ``explore``, one with the bonus as a posterior's deviation.
+
+        Its bound is the mean and one standard deviation: a pessimism of -1.
+        """
+        policy = super().policy(explore)
+        if not explore:
+            return policy
+        with self._lock:
+            bound = Posterior(
+                mean=policy.weights,
+                factor=block_diag(*self.state.factors),
+                whitened=block_diag(*self.state.factors) @ policy.weights,
+                residual=0.0,
+                gram_factor=self.state.factors.copy(),
+                prior_precision=self.penalty,
+                noise_precision=1.0,
+                actions=self.actions,
+                jitter=0.0,
+                jitter_count=0,
+            )
+        return replace(policy, posterior=bound, pessimism=-1.0)

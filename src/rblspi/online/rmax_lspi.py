@@ -1,0 +1,192 @@
+"""Rmax-LSPI: policy iteration in which everything unknown is worth the most that values can be.
+
+After Li, Littman and Mansley. A state-action pair is known once it was visited m times. With
+features, visits are counted by what least squares learns from them: a table has
+phi(s)'C_a^-1 phi(s) = 1 / n after n visits of (s, a), and elsewhere too 1 / (phi(s)'C_a^-1 phi(s))
+is the number of visits that would tell as much about its value.
+
+    1   for every episode:                                                  `PlanningAgent`
+    2       K = {(s, a): 1 / (phi(s)'(C_a + lambda I)^-1 phi(s)) >= m}      `_unknown`
+    3       repeat until the policy pi stays, or for 20 times:              `_policy_iteration`
+    4           A = lambda I, b = 0                                         `_evaluate`
+    5           for all (s, a, r, s') in the memory:
+    6               for all actions a', if (s, a') is not in K:
+    7                   A += phi(s, a') phi(s, a')'
+    8                   b += phi(s, a') V_max
+    9               if (s, a) is in K, but some (s', a') is not:
+    10                  A += phi(s, a) phi(s, a)'
+    11                  b += phi(s, a) (r + gamma V_max)
+    12              else if (s, a) is in K:
+    13                  A += phi(s, a) (phi(s, a) - gamma phi(s', pi(s')))'
+    14                  b += phi(s, a) r
+    15          theta = A^-1 b
+    16          pi(s) = argmax_a phi(s, a)'theta
+    17      for every step of the episode: a = pi(s)                        `act`
+    18      remember s, a, r, s'                                            the loop
+
+Lines 6 to 8 let an action that was not tried where the agent has been look as good as it may be.
+Without unknown pairs this is LSPI.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import gymnasium as gym
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import block_array, issparse
+from scipy.sparse.linalg import spsolve
+
+from rblspi.core import check
+from rblspi.core.types import Integers, Matrix, Vector
+from rblspi.data.transitions import Transitions
+from rblspi.features import BasisLike
+from rblspi.model.buffer import TERMINAL
+from rblspi.online.planning_agent import PlanningAgent
+from rblspi.online.value_iteration import Regression, Rows, ValueScale
+
+#: lambda, in visits: it makes A invertible
+PENALTY = 0.01
+#: V_max, in units of the spread of values above their centre, unless it is given
+OPTIMISM = 3.0
+#: policies that are evaluated at the most; most often a few are enough, and some go in circles
+MOST_POLICIES = 20
+
+
+class RmaxLSPI(PlanningAgent):
+    """Explores by acting as if everything unknown were worth the most that values can be.
+
+    Parameters
+    ----------
+    env : gymnasium.Env or str
+        An environment with discrete actions, or the id of one.
+    basis : Basis, callable or fitted transformer, optional
+        State features, as for `RBLSPI`.
+    visits : float
+        m, the visits that make a state-action pair known. 1 is enough where nothing is left to
+        chance.
+    best_value : float, optional
+        V_max. By default the value of going on as until now, and three times the spread of values
+        that the rewards so far allow, see `ValueScale`.
+    discount : float
+        gamma. 1 is possible where every episode terminates.
+    seed : int, optional
+        Of everything random; one drawn from the operating system unless given.
+
+    References
+    ----------
+    Li, Littman and Mansley, Online exploration in least-squares policy iteration, International
+    Conference on Autonomous Agents and Multiagent Systems, 2009.
+    """
+
+    def __init__(
+        self,
+        env: gym.Env[Any, Any] | str,
+        basis: BasisLike | None = None,
+        *,
+        visits: float = 5.0,
+        best_value: float | None = None,
+        discount: float = 0.99,
+        seed: int | None = None,
+    ) -> None:
+        self.visits = check.positive("visits", visits)
+        self.best_value = None if best_value is None else check.finite("best_value", best_value)
+        super().__init__(env, basis, discount=discount, seed=seed)
+
+    def _plan_to_explore(self, transitions: Transitions) -> None:
+        start = self.state.weights.reshape(self.actions, -1)
+        self.state.weights[0] = self._policy_iteration(transitions, self.visits, start).ravel()
+
+    def _best_plan(self, transitions: Transitions) -> Matrix:
+        return self._policy_iteration(transitions, 0.0)
+
+    def _policy_iteration(
+        self, transitions: Transitions, visits: float, start: Matrix | None = None
+    ) -> Matrix:
+        """Lines 2 to 16; with ``visits`` = 0 everything is known, and this is LSPI.
+
+        Values are counted from the centre, towards which lambda then draws them.
+        """
+        scale = ValueScale.of(transitions.rewards, transitions.terminated, self.discount)
+        centre = scale.constant(self.features, self.actions)
+        level = scale.centre if self.features.constant is not None else 0.0
+        best = scale.centre + OPTIMISM * scale.spread
+        if self.best_value is not None:
+            best = self.best_value
+        rows = Rows.of(transitions, self.features, self.actions)
+        rows = rows._replace(rewards=rows.rewards - level * (1.0 - self.discount * rows.going))
+        unknown, ahead = self._unknown(rows, visits)
+        problem = _problem(rows, unknown, ahead, best - level, self.discount)
+        weights = (centre if start is None else start) - centre
+        chosen = None
+        for _ in range(MOST_POLICIES):
+            before, chosen = chosen, np.argmax(rows.y @ weights.T, axis=1)
+            chosen[problem.cut] = TERMINAL
+            if before is not None and (chosen == before).all():
+                break
+            weights = _evaluate(rows, problem, chosen, self.discount)
+        return weights + centre
+
+    def _unknown(self, rows: Rows, visits: float) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Which actions are unknown in the states of the rows, and in the next; (rows, actions)."""
+        regression = Regression.of(rows, PENALTY, np.zeros((self.actions, self.features.size)))
+        here = np.empty((len(rows.rewards), self.actions))
+        for x, places in zip(rows.x, rows.places, strict=True):
+            here[places] = regression.deviations(x)
+        ahead = regression.deviations(rows.y)
+        return here**2 * visits > 1.0, (ahead**2 * visits > 1.0) & (rows.going > 0.0)[:, None]
+
+
+class _Problem(NamedTuple):
+    """What the sums A and b have in common for all policies."""
+
+    unknown: NDArray[
+        np.bool_
+    ]  # actions that are worth V_max in the state of a row  (rows, actions)
+    known: list[Integers]  # rows of an action that is known, by action
+    targets: Vector  # r + gamma V_max or r                                           (rows,)
+    cut: NDArray[np.bool_]  # rows whose target holds no value to be found            (rows,)
+    best: float  # V_max
+
+
+def _problem(
+    rows: Rows,
+    unknown: NDArray[np.bool_],
+    ahead: NDArray[np.bool_],
+    best: float,
+    discount: float,
+) -> _Problem:
+    known = [places[~unknown[places, a]] for a, places in enumerate(rows.places)]
+    hopeful = ahead.any(axis=1)
+    targets = rows.rewards + np.where(hopeful, discount * best, 0.0)
+    return _Problem(unknown, known, targets, hopeful | (rows.going == 0.0), best)
+
+
+def _evaluate(rows: Rows, problem: _Problem, chosen: Integers, discount: float) -> Matrix:
+    """Lines 4 to 15: theta by action, shape (actions, n), for the next actions of a policy."""
+    x = rows.in_order()
+    blocks, sides = [], []
+    for a, known in enumerate(problem.known):
+        unknown = x[problem.unknown[:, a]]
+        row = [
+            -discount * (x[here].T @ rows.y[here])
+            for here in (known[chosen[known] == b] for b in range(len(problem.known)))
+        ]
+        row[a] = row[a] + x[known].T @ x[known] + unknown.T @ unknown
+        blocks.append(row)
+        worth = problem.best * np.ones(unknown.shape[0])
+        sides.append(x[known].T @ problem.targets[known] + unknown.T @ worth)
+    return _solve(blocks, np.concatenate(sides))
+
+
+def _solve(blocks: list[list[Any]], right: Vector) -> Matrix:
+    """(A + lambda I)^-1 b by action, for dense or sparse blocks of A."""
+    k = len(right)
+    if issparse(blocks[0][0]):
+        matrix = block_array(blocks, format="csc")
+        matrix.setdiag(matrix.diagonal() + PENALTY)
+        solution = spsolve(matrix, right)
+    else:
+        solution = np.linalg.solve(np.block(blocks) + PENALTY * np.eye(k), right)
+    return np.asarray(solution).reshape(len(blocks), -1)
