@@ -1,0 +1,5 @@
+"""``python -m rblspi`` is the command ``rblspi``."""
+
+from rblspi.cli import main
+
+main()
