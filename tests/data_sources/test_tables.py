@@ -118,7 +118,7 @@ def bad_table():
             {"next_state": [[0.0, 1.0], [0.0, 1.0], [0.0, np.inf]]},
             r"log, row 2, column next_state: \[0\.0, inf\] must be finite",
         ),
-        ({"reward": ["a", "b", "c"]}, "log, column reward: .*string is not a type of numbers"),
+        ({"reward": ["a", "b", "c"]}, "log, column reward: its values are .*string, not numbers"),
         ({"state": [["a"], ["b"], ["c"]]}, "log, column state: lists of .*string"),
     ],
 )

@@ -148,7 +148,10 @@ class Rows:
         column = self.column(name)
         values = numbers_of(plain(column))
         if not is_number(column.type) and len(values) and np.isnan(values).all():
-            raise DataError(f"{self.source}, column {name}: {column.type} is not a type of numbers")
+            raise DataError(
+                f"{self.source}, column {name}: its values are {column.type}, not numbers: "
+                "rblspi.data.read_log reads words, too"
+            )
         self.require(name, np.isfinite(values), "must be a finite number")
         return values
 
