@@ -128,6 +128,7 @@ WRONG = [
     ({"state": {"stock": 1}}, 400, "the state has no 'weekday'"),
     ({"state": {"stock": 10**400, "weekday": "Mon"}}, 400, "must be a number"),
     ({"state": {"stock": [1], "weekday": "Mon"}}, 400, "must be a number"),
+    ({"state": {"stock": 1e200, "weekday": "Mon"}}, 400, "is too far away: values overflow"),
     ({"state": {"stock": 1, "weekday": "x" * 1000}}, 400, r"weekday='x+\.\.\. is none of"),
     ({"states": [STATE, {"stock": 1, "weekday": "Sun"}]}, 400, r"states\[1\]: weekday='Sun' is"),
     (b" " * (LARGEST + 1), 413, "send it in parts"),

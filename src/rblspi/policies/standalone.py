@@ -81,9 +81,13 @@ class StandalonePolicy:
         observation = self.observation(state)
         if self._dense is None:
             places = self._places(observation)
-            return [sum(map(weight_at, places)) for weight_at in self._weight_at]
-        features = self._dense(observation)
-        return [dot(w, features) for w in self.weights]
+            found = [sum(map(weight_at, places)) for weight_at in self._weight_at]
+        else:
+            features = self._dense(observation)
+            found = [dot(w, features) for w in self.weights]
+        if not isfinite(sum(found)):
+            raise ValueError(f"{_short(state)} is too far away: values overflow")
+        return found
 
     def std(self, state: Any) -> list[float]:
         """The standard deviation of every value."""
