@@ -1,6 +1,7 @@
 """The HTTP service at a given rate of requests, and a decision in the exported module.
 
     python -m benchmarks.serving [--rate 2000] [--seconds 20] [--log]
+    python -m benchmarks.serving --module   # only decisions in the module, of several bases
 
 The service is kept on one core, the clients on another. Requests are sent at fixed times, whether
 earlier ones were answered or not, over 64 connections, and their time counts from when they should
@@ -17,13 +18,16 @@ import re
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
+import gymnasium as gym
 import numpy as np
 
 from benchmarks.inventory import Inventory
-from rblspi import FQI, LinearPolicy
+from rblspi import FQI, Fourier, LinearPolicy, Polynomial, RBFGrid, TileCoding
 from rblspi.policies.export import model_of
 from rblspi.policies.standalone import StandalonePolicy
 from rblspi.rollout import collect
@@ -41,16 +45,36 @@ def inventory_policy() -> LinearPolicy:
     return FQI(discount=0.95).fit(list(collect(Inventory(), 5_000, seed=0))).policy()
 
 
-def in_the_module(policy: LinearPolicy, calls: int = 100_000) -> float:
+def in_the_module(policy: LinearPolicy, state: Any, calls: int = 100_000) -> float:
     """Processor time of a decision in an exported module, in microseconds: the best of five."""
     act = StandalonePolicy(model_of(policy)).act
     best = np.inf
     for _ in range(5):
         start = time.process_time()
         for _ in range(calls // 5):
-            act(7)
+            act(state)
         best = min(best, time.process_time() - start)
     return float(best / (calls // 5) * 1e6)
+
+
+def some_policies() -> Iterator[LinearPolicy]:
+    """Policies for three actions and states of two numbers, with random weights."""
+    space = gym.spaces.Box(0.0, 1.0, (2,), np.float64)
+    for basis in (Polynomial(2), RBFGrid(3), TileCoding(8), Fourier(3), RBFGrid(8)):
+        features = basis.build(space)
+        yield LinearPolicy(
+            basis=basis,
+            features=features,
+            weights=np.random.default_rng(0).standard_normal(3 * features.size),
+            observation_space=space,
+            action_space=gym.spaces.Discrete(3),
+        )
+
+
+def show_module(policy: LinearPolicy, state: Any) -> None:
+    """Print the time of a decision."""
+    what = f"{policy.actions} actions x {policy.features.size} features of {policy.basis}"
+    print(f"{what}: {in_the_module(policy, state):.2f} us of processor time a decision", flush=True)
 
 
 class Connection(asyncio.Protocol):
@@ -117,6 +141,7 @@ def cpu_seconds(process: int) -> float:
 def service(policy: LinearPolicy, rate: float, seconds: float, log: bool) -> dict[str, float]:
     """Load the service; returns what it took."""
     with TemporaryDirectory() as folder:
+        disk = disk_waits(folder) if log else {}
         file = Path(folder) / "policy.json"
         policy.export(file)
         arguments = ["serve", str(file), "--port", "0"]
@@ -140,6 +165,22 @@ def service(policy: LinearPolicy, rate: float, seconds: float, log: bool) -> dic
         "median ms": float(np.median(latencies)),
         "p99 ms": float(np.percentile(latencies, 99)),
         "processor us a request": 1e6 * used / len(latencies),
+        **disk,
+    }
+
+
+def disk_waits(folder: str, count: int = 200) -> dict[str, float]:
+    """Milliseconds until a short line is on the disk, without the service."""
+    waits = []
+    with open(Path(folder) / "lines", "wb", buffering=0) as file:
+        for _ in range(count):
+            file.write(b"x" * 200)
+            start = time.perf_counter()
+            os.fsync(file.fileno())
+            waits.append(1e3 * (time.perf_counter() - start))
+    return {
+        "disk median ms": float(np.median(waits)),
+        "disk p99 ms": float(np.percentile(waits, 99)),
     }
 
 
@@ -156,9 +197,14 @@ def main() -> None:
     parser.add_argument("--rate", type=float, default=2000.0)
     parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("--log", action="store_true", help="write down every decision")
+    parser.add_argument("--module", action="store_true", help="leave the service out")
     given = parser.parse_args()
     policy = inventory_policy()
-    print(f"{policy}: {in_the_module(policy):.2f} us of processor time a decision, in the module")
+    show_module(policy, 7)
+    if given.module:
+        for other in some_policies():
+            show_module(other, [0.1, 0.2])
+        return
     found = service(policy, given.rate, given.seconds, given.log)
     print(json.dumps({name: round(value, 2) for name, value in found.items()}))
 
