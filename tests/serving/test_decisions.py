@@ -144,6 +144,7 @@ def test_states_are_kept_as_plain_data(path):
     np.testing.assert_array_equal(joined(read_log(path)).observations, encoded)
 
 
+@pytest.mark.filterwarnings("ignore::rblspi.offline.ConvergenceWarning")
 @pytest.mark.parametrize("names", [(), ("rest", "left", "right")])
 @pytest.mark.parametrize(
     ("basis", "space"),
