@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from os import PathLike
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -23,7 +24,8 @@ from rblspi.core import check
 from rblspi.core.progress import Tell, progress
 from rblspi.core.types import Array, Matrix, Vector
 from rblspi.environments.lookup import describe, discrete_actions, make
-from rblspi.features import BasisLike, as_basis, default_basis
+from rblspi.environments.vectors import as_vectors
+from rblspi.features import BasisLike, as_basis, default_basis, with_bounds
 from rblspi.model.posterior import Posterior
 from rblspi.offline.value_errors import evaluate_values
 from rblspi.online import agent_file
@@ -89,14 +91,14 @@ class Agent(ABC):
         self.actions = int(discrete_actions(self.env).n)
         self.seed = _drawn_seed() if seed is None else check.count("seed", seed, least=0)
         agent_seed, environment_seed, basis_seed = np.random.SeedSequence(self.seed).spawn(3)
+        space = self.env.observation_space
+        scout = partial(observe_random_actions, self.env, basis_seed)
         self.basis = (
-            default_basis(
-                self.env.observation_space, lambda: observe_random_actions(self.env, basis_seed)
-            )
+            default_basis(space, scout)
             if basis is None
-            else as_basis(basis)
+            else with_bounds(as_basis(basis), space, scout)
         )
-        self.features = self.basis.build(self.env.observation_space)
+        self.features = self.basis.build(space)
         self._require_memory()
         self.rng = np.random.default_rng(agent_seed)
         self.session = Session(
@@ -359,7 +361,8 @@ class Agent(ABC):
         """
         with self._lock:
             choose, space = self._choice(not deterministic), discrete_actions(self.env)
-            return choose_actions(self.features, choose, observation, space), state
+            seen = as_vectors(self.env.observation_space, observation)
+            return choose_actions(self.features, choose, seen, space), state
 
     def action_values(
         self, observation: ArrayLike, samples: int = 0, rng: np.random.Generator | None = None

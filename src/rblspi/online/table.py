@@ -15,6 +15,7 @@ from rblspi.core.compiled import jit, jit_borrowing
 from rblspi.core.types import Integers, Matrix, Vector
 from rblspi.environments.lookup import make
 from rblspi.features import BasisLike, OneHot, as_basis
+from rblspi.features.bounds import observation_shape, states_of
 from rblspi.online.agent import Agent, Cost
 
 #: outcomes that are kept for a state and action
@@ -214,12 +215,13 @@ class TableAgent(Agent):
         seed: int | None = None,
     ) -> None:
         environment, name = make(env), type(self).__name__
-        if not isinstance(environment.observation_space, gym.spaces.Discrete):
+        if states_of(environment.observation_space) is None:
             raise TypeError(
-                f"{name} counts visits of states and needs a Discrete observation space, not "
-                f"{environment.observation_space}: use RBLSPI, which learns with features"
+                f"{name} counts visits of states and needs a Discrete observation space, or one of "
+                f"several discrete parts, not {environment.observation_space}: use RBLSPI, which "
+                "learns with features"
             )
-        if basis is not None and as_basis(basis) != OneHot():
+        if basis is not None and as_basis(basis) not in (OneHot(), OneHot(joint=True)):
             raise TypeError(f"{name} learns a table and takes no basis but OneHot(), not {basis}")
         if check.fraction("discount", discount) == 1.0:
             raise ValueError(
@@ -227,7 +229,8 @@ class TableAgent(Agent):
                 "discount below 1, such as 0.99"
             )
         self._best: tuple[int, Vector] = (-1, np.empty(0))  # visits behind it, action values
-        super().__init__(environment, OneHot(), discount=discount, seed=seed)
+        single = observation_shape(environment.observation_space) == ()
+        super().__init__(environment, OneHot(joint=not single), discount=discount, seed=seed)
 
     @abstractmethod
     def _make_best_model(self) -> None:

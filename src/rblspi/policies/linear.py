@@ -17,6 +17,7 @@ from rblspi.core.archive import printable
 from rblspi.core.types import Array, Integers, Matrix, Vector
 from rblspi.data.encoding import Encoding
 from rblspi.environments.lookup import make_described
+from rblspi.environments.vectors import as_vectors
 from rblspi.features import Basis, BasisLike, Features
 from rblspi.model.posterior import Posterior
 from rblspi.policies.choice import EpsilonGreedy, Greedy, Pessimistic, best_actions
@@ -139,7 +140,8 @@ class LinearPolicy:
 
         Parameters
         ----------
-        observation : array_like
+        observation : array_like, tuple or dict
+            As the environment gives it, or a batch as a vector environment does.
         state, episode_start
             Accepted for compatibility; there is no recurrent state.
         deterministic : bool
@@ -171,7 +173,9 @@ class LinearPolicy:
         return names if np.ndim(actions) else str(names)
 
     def _observation(self, state: Any) -> Any:
-        return state if self.inputs is None else self.inputs(state)
+        if self.inputs is not None:
+            return self.inputs(state)
+        return as_vectors(self.observation_space, state)
 
     def __call__(self, observations: ArrayLike) -> Integers:
         """Actions in a batch of observations, counted from 0: what estimators call a policy."""

@@ -17,6 +17,7 @@ from rblspi.core.types import Integers, Matrix, Vector
 from rblspi.data.transitions import Transitions
 from rblspi.environments.base import runs_compiled
 from rblspi.environments.lookup import discrete_actions, make
+from rblspi.environments.vectors import as_vector, as_vectors, vector_space
 from rblspi.features.base import Features
 from rblspi.features.bounds import input_size, observation_shape
 from rblspi.rollout.loop import EPISODES, STEPS, TERMINATED, TRUNCATED, AgentFunctions
@@ -60,18 +61,22 @@ def collect(
         log, ended = walk.log(int(min(steps, CHUNK)), left)
         steps -= len(log)
         left -= ended
-        yield _as_transitions(log, environment.observation_space)
+        yield _as_transitions(log, vector_space(environment.observation_space))
 
 
 def random_walk(env: gym.Env[Any, Any] | str, transitions: int, seed: int) -> Transitions:
     """Transitions of uniformly random actions, which are drawn before the first step."""
     environment = make(env)
+    space = environment.observation_space
     actions = iter(
         np.random.default_rng(seed).integers(discrete_actions(environment).n, size=transitions)
     )
     walk = islice(rollout(environment, lambda _: next(actions), seed=seed), transitions)
-    columns = (np.array(column) for column in list(zip(*walk, strict=True))[:6])
-    observed, taken, rewards, after, terminated, truncated = columns
+    columns = list(zip(*walk, strict=True))[:6]
+    taken, rewards, terminated, truncated = (np.array(columns[i]) for i in (1, 2, 4, 5))
+    observed, after = (
+        np.array([as_vectors(space, observation) for observation in columns[i]]) for i in (0, 3)
+    )
     return Transitions.from_arrays(observed, taken, rewards, after, terminated, truncated)
 
 
@@ -159,7 +164,8 @@ class _Walk:
     def __init__(self, env: gym.Env[Any, Any], policy: Act | None, seed: int) -> None:
         environment_seed, action_seed = np.random.SeedSequence(seed).generate_state(2) >> 1
         env.action_space.seed(int(action_seed))
-        self.inputs = input_size(env.observation_space)
+        self.space = env.observation_space
+        self.inputs = input_size(self.space)
         self.first_action = int(discrete_actions(env).start)
         choose = policy or (lambda observation: env.action_space.sample())
         act = lambda observation: int(choose(observation))  # noqa: E731
@@ -179,8 +185,8 @@ class _Walk:
         end = TERMINATED if step.terminated else TRUNCATED if step.truncated else 0
         return np.concatenate(
             [
-                np.ravel(step.observation),
-                np.ravel(step.next_observation),
+                as_vector(self.space, step.observation),
+                as_vector(self.space, step.next_observation),
                 [step.action - self.first_action, step.reward, end],
             ]
         )

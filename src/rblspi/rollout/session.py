@@ -10,6 +10,7 @@ from gymnasium.utils import seeding
 
 from rblspi.core.types import Integers, Matrix, Vector
 from rblspi.environments.base import CompiledEnvironment, runs_compiled, step_limit
+from rblspi.environments.vectors import as_vector
 from rblspi.features.base import Features
 from rblspi.rollout.loop import (
     BAD_FEATURES,
@@ -116,13 +117,13 @@ class Session:
 
     def _observe(self, observation: Any, state: Vector) -> None:
         """Write an observation into the state; NumPy would broadcast one that is too small."""
-        array = np.asarray(observation, dtype=np.float64)
-        if array.size != self.features.input_size:
+        vector = as_vector(self.environment.observation_space, observation)
+        if vector.size != self.features.input_size:
             raise ValueError(
-                f"{self.environment} returned an observation of shape {array.shape}, but its "
-                f"observation space has the shape {self.features.shape}"
+                f"{self.environment} returned an observation of shape {np.shape(observation)}, but "
+                f"its observation space has the shape {self.features.shape}"
             )
-        state[: array.size] = array.ravel()
+        state[: vector.size] = vector
 
     def _raise_if_not_finite(self) -> None:
         failure, state = self.episode.failure[0], self.episode.state.copy()

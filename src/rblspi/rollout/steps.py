@@ -9,6 +9,7 @@ import gymnasium as gym
 import numpy as np
 
 from rblspi.core.types import Matrix
+from rblspi.environments.vectors import as_vector
 
 #: From an observation to an action of the environment's action space.
 Act = Callable[[Any], Any]
@@ -90,5 +91,5 @@ def observe_random_actions(
     reset_seed, action_seed = (int(s) for s in seed.generate_state(2) >> 1)
     env.action_space.seed(action_seed)
     walk = rollout(env, lambda observation: env.action_space.sample(), seed=reset_seed)
-    seen = [np.asarray(next(walk).observation, dtype=np.float64).ravel() for _ in range(steps)]
-    return np.array(seen)
+    space = env.observation_space
+    return np.array([as_vector(space, next(walk).observation) for _ in range(steps)])
