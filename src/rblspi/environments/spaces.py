@@ -32,8 +32,8 @@ def describe_space(space: gym.Space[Any]) -> dict[str, Any]:
             "dtype": str(space.dtype),
         }
     if isinstance(space, MultiBinary):
-        whole = isinstance(space.n, int | np.integer)
-        return {"space": "MultiBinary", "n": int(space.n) if whole else list(space.shape)}
+        n = list(space.shape) if isinstance(space.n, tuple) else int(space.n)
+        return {"space": "MultiBinary", "n": n}
     if isinstance(space, Tuple):
         return {"space": "Tuple", "parts": [describe_space(part) for part in space.spaces]}
     if isinstance(space, Dict):
