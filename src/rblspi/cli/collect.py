@@ -61,4 +61,4 @@ def _act(policy: str, explore: bool, environment: gym.Env[Any, Any]) -> Act | No
     if policy == "random":
         return None
     chosen = parsing.load(Path(policy), environment).policy(explore)
-    return lambda observation: chosen.predict(observation, deterministic=not explore)[0]
+    return lambda seen, **masks: chosen.predict(seen, deterministic=not explore, **masks)[0]

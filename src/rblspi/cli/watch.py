@@ -81,10 +81,10 @@ def _film(stage: Any, act: Act, episodes: int, steps: int, seed: int) -> list[ND
 
     frames: list[NDArray[np.uint8]] = []
 
-    def filmed(observation: Any) -> Any:
+    def filmed(observation: Any, **masks: Any) -> Any:
         if begins:
             frames.append(stage.render())
-        return act(observation)
+        return act(observation, **masks)
 
     begins = True
     for step in rollout(stage, filmed, seed=seed):

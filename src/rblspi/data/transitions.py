@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from rblspi.core.types import Array, Integers, Mask
 
 #: the kinds of numbers in each column, as letters of NumPy
-_KINDS = ("biuf", "iu", "biuf", "biuf", "b", "b")
+_KINDS = ("biuf", "iu", "biuf", "biuf", "b", "b", "b")
 
 #: transitions in a segment of a long episode
 SEGMENT = 100
@@ -31,6 +31,7 @@ class Transitions(NamedTuple):
     next_observations: NDArray[Any]  # s', also where a time limit cut the episode short, (N, ...)
     terminated: Mask  # whether s' is terminal, (N,)
     truncated: Mask  # whether the episode was cut short after this, e.g. by a time limit, (N,)
+    next_allowed: Mask | None = None  # which actions are allowed in s', (N, actions); None: all
 
     @classmethod
     def from_arrays(
@@ -41,6 +42,7 @@ class Transitions(NamedTuple):
         next_observations: ArrayLike,
         terminated: ArrayLike,
         truncated: ArrayLike | None = None,
+        next_allowed: ArrayLike | None = None,
     ) -> Self:
         """Convert columns to transitions and check every value.
 
@@ -56,6 +58,7 @@ class Transitions(NamedTuple):
             _numbers("next_observations", next_observations),
             _flags("terminated", terminated),
             _flags("truncated", np.zeros(len(taken), np.bool_) if truncated is None else truncated),
+            None if next_allowed is None else _flags("next_allowed", next_allowed),
         )
         checked.require_shapes()
         return checked.with_inferred_truncation() if truncated is None else checked
@@ -72,8 +75,12 @@ class Transitions(NamedTuple):
         if self.size == 0:
             raise ValueError("observations has no rows: at least one transition is needed")
         for name, column in zip(self._fields, self, strict=True):
+            if column is None:
+                continue
             expected = self.observations.shape
-            if "observations" not in name:
+            if name == "next_allowed":
+                expected = (self.size, *column.shape[1:2])
+            elif "observations" not in name:
                 expected = expected[:1]
             if column.shape != expected:
                 raise ValueError(
@@ -88,7 +95,7 @@ class Transitions(NamedTuple):
         straight from the constructor.
         """
         if all(
-            isinstance(column, np.ndarray) and column.dtype.kind in kinds
+            column is None or (isinstance(column, np.ndarray) and column.dtype.kind in kinds)
             for column, kinds in zip(self, _KINDS, strict=True)
         ):
             self.require_shapes()
@@ -126,7 +133,11 @@ class Transitions(NamedTuple):
 
     def rows(self, start: int, stop: int) -> Transitions:
         """The transitions from row ``start`` to before row ``stop``, without copying."""
-        return Transitions._make(column[start:stop] for column in self)
+        return self.select(slice(start, stop))
+
+    def select(self, rows: Any) -> Transitions:
+        """The transitions of these rows: a slice, a mask, or their numbers."""
+        return Transitions._make(None if column is None else column[rows] for column in self)
 
     def batches(self, rows: int) -> Iterator[Transitions]:
         """Yield batches of this many rows, without copying."""
@@ -147,7 +158,9 @@ def concatenated(chunks: list[Transitions]) -> Transitions:
     """The chunks as one, as they are."""
     if len(chunks) == 1:
         return chunks[0]
-    return Transitions._make(np.concatenate(column) for column in zip(*chunks, strict=True))
+    *columns, allowed = zip(*chunks, strict=True)
+    masks = None if any(mask is None for mask in allowed) else np.concatenate(allowed)
+    return Transitions._make([*(np.concatenate(column) for column in columns), masks])
 
 
 def _last_of_episode(before: Transitions, after: Transitions) -> Mask:

@@ -111,10 +111,10 @@ def chunks_of(
     if isinstance(data, Transitions):
         return [data]
     if isinstance(data, tuple) and not any(isinstance(item, Transitions) for item in data):
-        if len(data) not in (5, 6):
+        if len(data) not in (5, 6, 7):
             raise ValueError(
                 f"transitions has {len(data)} columns, but needs {', '.join(Transitions._fields)} "
-                "(the last may be omitted)"
+                "(the last two may be omitted)"
             )
         return [Transitions.from_arrays(*data)]
     if is_log(data):
@@ -247,7 +247,8 @@ def conformed(chunk: Transitions) -> Transitions:
 
 def _next_actions(problem: Problem, policy: BatchPolicy, batch: Transitions, y: Matrix) -> Integers:
     """The actions of a policy in the next states, checked; TERMINAL where the state is terminal."""
-    chosen = np.asarray(policy(batch.next_observations, y))
+    masks = () if batch.next_allowed is None else (batch.next_allowed,)
+    chosen = np.asarray(policy(batch.next_observations, y, *masks))
     if chosen.shape != (batch.size,):
         raise ValueError(
             f"policy gave actions of shape {chosen.shape} for {batch.size} observations: it must "
@@ -262,4 +263,19 @@ def _next_actions(problem: Problem, policy: BatchPolicy, batch: Transitions, y: 
             f"policy gave action {chosen[row]} for the observation "
             f"{batch.next_observations[row].tolist()}: actions go from 0 to {problem.blocks - 1}"
         )
+    _require_allowed(problem, batch, chosen)
     return np.where(batch.terminated, TERMINAL, chosen).astype(np.int64, copy=False)
+
+
+def _require_allowed(problem: Problem, batch: Transitions, chosen: Integers) -> None:
+    """Raise an error if a policy takes an action that is not allowed."""
+    if batch.next_allowed is None or problem.actions is None:
+        return
+    rows = np.flatnonzero(~batch.terminated)
+    forbidden = rows[~batch.next_allowed[rows, chosen[rows]]]
+    if len(forbidden):
+        row = int(forbidden[0])
+        raise ValueError(
+            f"policy gave action {chosen[row]} for the observation "
+            f"{batch.next_observations[row].tolist()}, where next_allowed forbids it"
+        )

@@ -23,7 +23,7 @@ from rblspi.offline.accumulation import (
     sums_of_policy,
 )
 from rblspi.offline.iterations import Iteration
-from rblspi.policies.choice import Greedy
+from rblspi.policies.choice import Greedy, best_actions, masked
 from rblspi.policies.given import PolicyFunction, first_action
 
 
@@ -162,8 +162,8 @@ def _targets_of_chunk(
     with _threads().limit(limits=1, user_api="blas"):
         for batch in chunk.batches(batch_rows(problem.features)):
             y = problem.features(batch.next_observations)
-            values = y @ weights.T
-            best, past = values.argmax(axis=1), (y @ before.T).argmax(axis=1)
+            values = masked(y @ weights.T, batch.next_allowed)
+            best, past = values.argmax(axis=1), best_actions(y @ before.T, batch.next_allowed)
             ahead = np.where(batch.terminated, 0.0, values.max(axis=1).clip(*limits))
             targets = batch.rewards + problem.discount * ahead
             by_action = (batch.actions == np.arange(problem.blocks)[:, None]) * targets

@@ -18,7 +18,7 @@ import gymnasium as gym
 import numpy as np
 
 from rblspi.core.types import Mask, Vector
-from rblspi.data.transitions import Transitions
+from rblspi.data.transitions import Transitions, concatenated
 from rblspi.features import Basis, OneHot, RBFGrid, TileCoding
 from rblspi.features.default import basis_over, table_basis
 from rblspi.offline.accumulation import Problem, conformed, not_empty, over_chunks
@@ -156,8 +156,7 @@ def first_rows(chunks: Iterable[Transitions]) -> Transitions:
         taken.append(conformed(chunk))
         if sum(part.size for part in taken) >= MOST_ROWS:
             break
-    columns = zip(*taken, strict=True)
-    return Transitions._make(np.concatenate(column) for column in columns).rows(0, MOST_ROWS)
+    return concatenated(taken).rows(0, MOST_ROWS)
 
 
 def halves(log: Transitions) -> Mask:
@@ -167,4 +166,4 @@ def halves(log: Transitions) -> Mask:
 
 
 def _part(log: Transitions, rows: Mask) -> Transitions:
-    return Transitions._make(column[rows] for column in log)
+    return log.select(rows)

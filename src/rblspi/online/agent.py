@@ -24,6 +24,7 @@ from rblspi.core import check
 from rblspi.core.progress import Tell, progress
 from rblspi.core.types import Array, Matrix, Vector
 from rblspi.environments.lookup import describe, discrete_actions, make
+from rblspi.environments.masks import action_mask
 from rblspi.environments.vectors import as_vectors
 from rblspi.features import BasisLike, as_basis, default_basis, with_bounds
 from rblspi.model.posterior import Posterior
@@ -354,15 +355,19 @@ class Agent(ABC):
         state: Any = None,
         episode_start: Any = None,
         deterministic: bool = False,
+        action_masks: ArrayLike | None = None,
     ) -> tuple[Any, Any]:
         """Actions by the best estimate if ``deterministic``, else as the agent explores.
 
         Otherwise as `LinearPolicy.predict`.
         """
         with self._lock:
-            choose, space = self._choice(not deterministic), discrete_actions(self.env)
-            seen = as_vectors(self.env.observation_space, observation)
-            return choose_actions(self.features, choose, seen, space), state
+            choose, actions = self._choice(not deterministic), discrete_actions(self.env)
+            space = self.env.observation_space
+            if action_masks is None:
+                action_masks = action_mask(space, observation)
+            seen = as_vectors(space, observation)
+            return choose_actions(self.features, choose, seen, actions, action_masks), state
 
     def action_values(
         self, observation: ArrayLike, samples: int = 0, rng: np.random.Generator | None = None

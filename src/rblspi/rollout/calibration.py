@@ -181,7 +181,7 @@ def visited_states(
     observations = []
     skip = 0
 
-    def act(observation: Any) -> Any:
+    def act(observation: Any, **masks: Any) -> Any:
         nonlocal skip
         if skip == 0:
             copies.append(_copied(env.unwrapped))
@@ -189,7 +189,9 @@ def visited_states(
             skip = int(rng.integers(1, 40))
         skip -= 1
         greedy = bool(rng.random() < 0.5)
-        return (policy if greedy else explorer).predict(observation, deterministic=greedy)[0]
+        return (policy if greedy else explorer).predict(observation, deterministic=greedy, **masks)[
+            0
+        ]
 
     for step in rollout(env, act, seed=seed):
         if len(copies) == states:

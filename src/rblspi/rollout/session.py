@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import gymnasium as gym
@@ -10,6 +11,8 @@ from gymnasium.utils import seeding
 
 from rblspi.core.types import Integers, Matrix, Vector
 from rblspi.environments.base import CompiledEnvironment, runs_compiled, step_limit
+from rblspi.environments.lookup import discrete_actions
+from rblspi.environments.masks import action_mask, checked_masks
 from rblspi.environments.vectors import as_vector
 from rblspi.features.base import Features
 from rblspi.rollout.loop import (
@@ -45,9 +48,12 @@ class Session:
         self.environment = environment
         self.features = features
         self.seed = seed
+        self.actions = int(discrete_actions(environment).n)
         self.compiled = features.compiled and runs_compiled(environment)
-        self.episode = new_episode_state(_state_size(environment, features), features.size)
-        self.memory = new_memory(memory, features.input_size)
+        self.episode = new_episode_state(
+            _state_size(environment, features), features.size, self.actions
+        )
+        self.memory = new_memory(memory, features.input_size, self.actions)
         self.environment_rng = seeding.np_random(seed)[0]
         self.seeded = False
 
@@ -94,6 +100,8 @@ class Session:
         """Forget the episode under way, with whatever is not finite in it."""
         for array in self.episode:
             array[:] = 0
+        self.episode.allowed[:] = 1
+        self.episode.next_allowed[:] = 1
         self.episode.failure[0] = FINE
         self.begin_episode()
 
@@ -106,13 +114,16 @@ class Session:
                 f"asks for, and not {type(result).__name__}"
             )
         self._observe(result[0], state)
+        self._allow(*result)
 
     def _step(
         self, _parameters: Vector, state: Vector, action: int, _rng: Any
     ) -> tuple[float, bool, bool]:
         start = int(self.environment.action_space.start)  # type: ignore[attr-defined]
-        observation, reward, terminated, truncated, _ = self.environment.step(action + start)
+        observation, reward, terminated, truncated, info = self.environment.step(action + start)
         self._observe(observation, state)
+        if not terminated:
+            self._allow(observation, info)
         return float(reward), bool(terminated), bool(truncated)
 
     def _observe(self, observation: Any, state: Vector) -> None:
@@ -124,6 +135,13 @@ class Session:
                 f"its observation space has the shape {self.features.shape}"
             )
         state[: vector.size] = vector
+
+    def _allow(self, observation: Any, info: Mapping[str, Any]) -> None:
+        """Write down which actions are allowed next, if the environment says so."""
+        mask = action_mask(self.environment.observation_space, observation, info)
+        self.episode.next_allowed[:] = (
+            1 if mask is None else checked_masks(mask, self.actions, 1)[0]
+        )
 
     def _raise_if_not_finite(self) -> None:
         failure, state = self.episode.failure[0], self.episode.state.copy()
