@@ -4,6 +4,7 @@ from functools import partial
 
 import gymnasium as gym
 import numpy as np
+import pandas as pd
 import pytest
 from gymnasium.spaces import Dict, Discrete, MultiBinary
 from gymnasium.vector import SyncVectorEnv
@@ -23,6 +24,8 @@ from rblspi import (
     Transitions,
     evaluate,
 )
+from rblspi.data import DataError, ParquetWriter, read_log
+from rblspi.data.transitions import concatenated
 from rblspi.rollout import collect
 
 STATES, ACTIONS = 4, 3
@@ -166,12 +169,19 @@ def test_estimators_do_not_bootstrap_from_forbidden_actions(masks, seed):
         np.testing.assert_allclose(values[actions, states], -10.0, rtol=0.01)
 
 
-def test_a_log_knows_which_actions_were_allowed_next():
+def test_a_log_knows_which_actions_were_allowed_next(tmp_path):
     masks = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 0, 1]], bool)
     (log,) = collect(Masked(masks), 100, seed=0)
     going = ~log.terminated
     np.testing.assert_array_equal(log.next_allowed[going], masks[log.next_observations[going]])
     assert masks[log.observations, log.actions].all()
+    with ParquetWriter(tmp_path / "log.parquet") as writer:
+        writer.write(log)
+    read = concatenated(list(read_log(tmp_path / "log.parquet")))
+    for one, other in zip(read, log, strict=True):
+        np.testing.assert_array_equal(one, other)
+    with pytest.raises(DataError, match="which actions are allowed"):
+        read_log(pd.read_parquet(tmp_path / "log.parquet"))
 
 
 def test_policies_that_take_forbidden_actions_are_refused():

@@ -51,6 +51,8 @@ class ParquetWriter:
             "terminated": transitions.terminated,
             "truncated": transitions.truncated,
         }
+        if transitions.next_allowed is not None:
+            columns |= _states("next_allowed", transitions.next_allowed)
         table = pa.table(columns)
         if self._writer is None:
             self.path.parent.mkdir(parents=True, exist_ok=True)
