@@ -21,10 +21,9 @@ from rblspi import (
     RLSVI,
     OneHot,
     OnlineLSPI,
-    Transitions,
     evaluate,
 )
-from rblspi.data import DataError, ParquetWriter, read_log
+from rblspi.data import DataError, MaskedTransitions, ParquetWriter, read_log
 from rblspi.data.transitions import concatenated
 from rblspi.rollout import collect
 
@@ -160,7 +159,7 @@ def test_estimators_do_not_bootstrap_from_forbidden_actions(masks, seed):
     states, actions = np.nonzero(allowed)
     after = np.random.default_rng(seed).integers(STATES, size=len(states))
     never = np.zeros(len(states), bool)
-    log = Transitions.from_arrays(
+    log = MaskedTransitions.from_arrays(
         states, actions, -np.ones(len(states)), after, never, ~never, allowed[after]
     )
     for kind in (FQI, LSPI):

@@ -17,7 +17,7 @@ from rblspi.core.check import LARGEST_COUNT
 from rblspi.core.types import Array, Integers, Mask
 from rblspi.data.arrow_values import TableChunk, flags_of, is_list, is_number, numbers_of, plain
 from rblspi.data.columns import DataError
-from rblspi.data.transitions import Transitions
+from rblspi.data.transitions import MaskedTransitions, Transitions
 
 
 @dataclass
@@ -65,7 +65,8 @@ class Decoder:
         inferred = "truncated" not in self.columns
         no_flags = np.zeros(len(rows.good), np.bool_)
         columns.append(no_flags if inferred else rows.flags(self.columns["truncated"][0]))
-        if "next_allowed" in self.columns:
+        masked = "next_allowed" in self.columns
+        if masked:
             columns.append(self._masks(rows, columns[4]))
         skipped = len(rows.good) - int(rows.good.sum())
         if skipped:
@@ -73,7 +74,7 @@ class Decoder:
             columns = [column[rows.good] for column in columns]
         if not len(columns[0]):
             return None
-        transitions = Transitions(*columns)
+        transitions = (MaskedTransitions if masked else Transitions)._make(columns)
         transitions.require_shapes()
         # A skipped row may have been the last one of its episode.
         return transitions.with_inferred_truncation() if inferred or skipped else transitions

@@ -274,7 +274,7 @@ class _Reading:
             terminated = self._terminated(rows)
             cut = (rows.truncated | rows.done) & ~terminated
             columns = (rows.states, rows.actions, rows.rewards, rows.next_states, terminated, cut)
-            found = Transitions._make([*(column[good] for column in columns), None])
+            found = Transitions._make(column[good] for column in columns)
             found.require_shapes()
             # A row that is left out may have been the last one of its episode.
             found = found.with_inferred_truncation() if inferred or not good.all() else found

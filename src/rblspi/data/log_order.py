@@ -131,7 +131,7 @@ class Joiner:
         chosen = valid & (np.arange(rows.size) < count)
         if chosen.any():
             columns = (rows.states, rows.actions, rows.rewards, after, terminated, cut)
-            yield Transitions._make([*(column[chosen] for column in columns), None])
+            yield Transitions._make(column[chosen] for column in columns)
 
     def _terminated(self, rows: LogRows, same: Mask, positions: Integers) -> Mask:
         """Which rows end in a terminal state, by the flags and by what the user says of them."""

@@ -31,7 +31,6 @@ class Transitions(NamedTuple):
     next_observations: NDArray[Any]  # s', also where a time limit cut the episode short, (N, ...)
     terminated: Mask  # whether s' is terminal, (N,)
     truncated: Mask  # whether the episode was cut short after this, e.g. by a time limit, (N,)
-    next_allowed: Mask | None = None  # which actions are allowed in s', (N, actions); None: all
 
     @classmethod
     def from_arrays(
@@ -42,7 +41,6 @@ class Transitions(NamedTuple):
         next_observations: ArrayLike,
         terminated: ArrayLike,
         truncated: ArrayLike | None = None,
-        next_allowed: ArrayLike | None = None,
     ) -> Self:
         """Convert columns to transitions and check every value.
 
@@ -58,7 +56,6 @@ class Transitions(NamedTuple):
             _numbers("next_observations", next_observations),
             _flags("terminated", terminated),
             _flags("truncated", np.zeros(len(taken), np.bool_) if truncated is None else truncated),
-            None if next_allowed is None else _flags("next_allowed", next_allowed),
         )
         checked.require_shapes()
         return checked.with_inferred_truncation() if truncated is None else checked
@@ -75,8 +72,6 @@ class Transitions(NamedTuple):
         if self.size == 0:
             raise ValueError("observations has no rows: at least one transition is needed")
         for name, column in zip(self._fields, self, strict=True):
-            if column is None:
-                continue
             expected = self.observations.shape
             if name == "next_allowed":
                 expected = (self.size, *column.shape[1:2])
@@ -95,12 +90,12 @@ class Transitions(NamedTuple):
         straight from the constructor.
         """
         if all(
-            column is None or (isinstance(column, np.ndarray) and column.dtype.kind in kinds)
-            for column, kinds in zip(self, _KINDS, strict=True)
+            isinstance(column, np.ndarray) and column.dtype.kind in kinds
+            for column, kinds in zip(self, _KINDS, strict=False)
         ):
             self.require_shapes()
             return self
-        return Transitions.from_arrays(*self)
+        return type(self).from_arrays(*self)
 
     def starts(self, before: Transitions | None = None) -> Mask:
         """In which rows an episode starts.
@@ -137,12 +132,63 @@ class Transitions(NamedTuple):
 
     def select(self, rows: Any) -> Transitions:
         """The transitions of these rows: a slice, a mask, or their numbers."""
-        return Transitions._make(None if column is None else column[rows] for column in self)
+        return type(self)._make(column[rows] for column in self)
 
     def batches(self, rows: int) -> Iterator[Transitions]:
         """Yield batches of this many rows, without copying."""
         for start in range(0, self.size, rows):
             yield self.rows(start, start + rows)
+
+
+class MaskedTransitions(Transitions):
+    """Transitions that know which actions are allowed after them.
+
+    They have one column more, ``next_allowed``: a row of flags, one for every action. What follows
+    a terminal state does not matter.
+    """
+
+    _fields = (*Transitions._fields, "next_allowed")  # type: ignore[assignment]
+
+    def __new__(cls, *columns: Any) -> Self:
+        """The columns of `Transitions`, and which actions are allowed next, shape (N, actions)."""
+        return cls._make(columns)
+
+    @classmethod
+    def _make(cls, iterable: Iterable[Any]) -> Self:  # type: ignore[override]
+        made = tuple.__new__(cls, iterable)
+        if len(made) != len(cls._fields):
+            raise TypeError(f"expected {len(cls._fields)} columns, got {len(made)}")
+        return made
+
+    def _replace(self, **columns: Any) -> Self:
+        unknown = set(columns) - set(self._fields)
+        if unknown:
+            raise ValueError(f"there are no columns called {', '.join(sorted(unknown))}")
+        return self._make(columns.get(n, own) for n, own in zip(self._fields, self, strict=True))
+
+    @classmethod
+    def from_arrays(cls, *columns: ArrayLike) -> Self:  # type: ignore[override]
+        """Convert seven columns and check every value, as `Transitions.from_arrays`."""
+        *plain, masks = columns
+        checked = cls(*Transitions.from_arrays(*plain), _flags("next_allowed", masks))
+        checked.require_shapes()
+        return checked
+
+    @property
+    def next_allowed(self) -> Mask:
+        """Which actions are allowed in the next observation, shape (N, actions)."""
+        *_, masks = self
+        return masks
+
+
+def with_masks(transitions: Transitions, next_allowed: Mask | None) -> Transitions:
+    """The transitions, with what is allowed after them if that is known."""
+    return transitions if next_allowed is None else MaskedTransitions(*transitions, next_allowed)
+
+
+def allowed_after(transitions: Transitions) -> Mask | None:
+    """Which actions are allowed after the transitions, shape (N, actions); None: all of them."""
+    return transitions.next_allowed if isinstance(transitions, MaskedTransitions) else None
 
 
 def joined(chunks: list[Transitions]) -> Transitions:
@@ -158,9 +204,8 @@ def concatenated(chunks: list[Transitions]) -> Transitions:
     """The chunks as one, as they are."""
     if len(chunks) == 1:
         return chunks[0]
-    *columns, allowed = zip(*chunks, strict=True)
-    masks = None if any(mask is None for mask in allowed) else np.concatenate(allowed)
-    return Transitions._make([*(np.concatenate(column) for column in columns), masks])
+    columns = zip(*chunks, strict=True)
+    return type(chunks[0])._make(np.concatenate(column) for column in columns)
 
 
 def _last_of_episode(before: Transitions, after: Transitions) -> Mask:

@@ -24,7 +24,7 @@ from rblspi.core.types import Integers, Matrix, Vector
 from rblspi.data.columns import Columns
 from rblspi.data.encoding import Naming
 from rblspi.data.log import is_log, read_log
-from rblspi.data.transitions import Transitions
+from rblspi.data.transitions import Transitions, allowed_after
 from rblspi.features import Features
 from rblspi.model.buffer import TERMINAL
 from rblspi.model.statistics import Statistics, TDErrorSums, accumulate, empty
@@ -111,10 +111,10 @@ def chunks_of(
     if isinstance(data, Transitions):
         return [data]
     if isinstance(data, tuple) and not any(isinstance(item, Transitions) for item in data):
-        if len(data) not in (5, 6, 7):
+        if len(data) not in (5, 6):
             raise ValueError(
                 f"transitions has {len(data)} columns, but needs {', '.join(Transitions._fields)} "
-                "(the last two may be omitted)"
+                "(the last may be omitted)"
             )
         return [Transitions.from_arrays(*data)]
     if is_log(data):
@@ -212,7 +212,7 @@ def _wrong_values_named(problem: Problem, chunk: Transitions) -> Iterator[None]:
     try:
         yield
     except (TypeError, ValueError):
-        Transitions.from_arrays(*chunk)
+        type(chunk).from_arrays(*chunk)
         if problem.actions is not None and (chunk.actions >= problem.actions).any():
             row = int(np.argmax(chunk.actions >= problem.actions))
             raise ValueError(
@@ -247,7 +247,8 @@ def conformed(chunk: Transitions) -> Transitions:
 
 def _next_actions(problem: Problem, policy: BatchPolicy, batch: Transitions, y: Matrix) -> Integers:
     """The actions of a policy in the next states, checked; TERMINAL where the state is terminal."""
-    masks = () if batch.next_allowed is None else (batch.next_allowed,)
+    allowed = allowed_after(batch)
+    masks = () if allowed is None else (allowed,)
     chosen = np.asarray(policy(batch.next_observations, y, *masks))
     if chosen.shape != (batch.size,):
         raise ValueError(
@@ -269,10 +270,11 @@ def _next_actions(problem: Problem, policy: BatchPolicy, batch: Transitions, y: 
 
 def _require_allowed(problem: Problem, batch: Transitions, chosen: Integers) -> None:
     """Raise an error if a policy takes an action that is not allowed."""
-    if batch.next_allowed is None or problem.actions is None:
+    allowed = allowed_after(batch)
+    if allowed is None or problem.actions is None:
         return
     rows = np.flatnonzero(~batch.terminated)
-    forbidden = rows[~batch.next_allowed[rows, chosen[rows]]]
+    forbidden = rows[~allowed[rows, chosen[rows]]]
     if len(forbidden):
         row = int(forbidden[0])
         raise ValueError(

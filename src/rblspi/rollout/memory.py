@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from rblspi.core.check import LARGEST_COUNT
 from rblspi.core.compiled import jit
 from rblspi.core.types import Allowed, Integers, Matrix, Vector
-from rblspi.data.transitions import Transitions
+from rblspi.data.transitions import Transitions, with_masks
 
 #: how a transition leaves its episode: termination cuts the future off, truncation does not
 CONTINUES, TERMINATED, TRUNCATED = range(3)
@@ -76,11 +76,11 @@ class Memory(NamedTuple):
             for column in (self.observations, self.next_observations)
         )
         allowed = self.next_allowed[order].astype(np.bool_)
-        return Transitions(
+        kept_rows = Transitions(
             *(before, self.actions[order], self.rewards[order], after, terminated),
             last & ~terminated,
-            None if allowed.all() else allowed,
         )
+        return with_masks(kept_rows, None if allowed.all() else allowed)
 
 
 def capacity_for(inputs: int) -> int:
