@@ -8,17 +8,18 @@ from typing import Annotated
 import typer
 
 from rblspi.cli import parsing
-from rblspi.cli.options import EnvironmentOption, EnvironmentSettings, SavedArgument
+from rblspi.cli.options import EnvironmentOption, EnvironmentSettings, SavedArgument, Wrap
 
 
 def doctor(
     saved: SavedArgument,
     env: EnvironmentOption = None,
     env_set: EnvironmentSettings = None,
+    wrap: Wrap = None,
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
     """Look for what keeps a saved agent from learning, with evidence and what to try."""
-    loaded = parsing.load(saved, env, parsing.assignments("--env-set", env_set))
+    loaded = parsing.load(saved, env, parsing.assignments("--env-set", env_set), wrap)
     from rblspi.online import Agent
     from rblspi.online.findings import diagnose
 

@@ -194,7 +194,8 @@ class Agent(ABC):
         total_timesteps, episodes : int
             At least one of them.
         callback : callable, or sequence of them, optional
-            Called as ``callback(agent)`` after every episode; False stops the learning.
+            Called as ``callback(agent)`` after every episode; False stops the learning. One with
+            a method ``steps_to_go(agent)`` is called when so many steps are made.
         progress_bar : bool
         reset_num_timesteps : bool
             Whether `num_timesteps` counts from zero again. What was learnt always stays.
@@ -238,13 +239,16 @@ class Agent(ABC):
         self, steps: int, episodes: int, callbacks: Sequence[Callback], tell: Tell | None
     ) -> None:
         all_steps, all_episodes, chunk = steps, episodes, 100
+        periodic: list[Any] = [c for c in callbacks if hasattr(c, "steps_to_go")]
+        each_episode = [c for c in callbacks if not hasattr(c, "steps_to_go")]
         latest: deque[Vector] = deque(maxlen=SHOWN_EPISODES)
         while steps > 0 and episodes > 0 and not self._stopped:
             start = time.perf_counter()
             finished_before = self._finished
-            alone = callbacks or self._steps_to_plan() < check.LARGEST_COUNT
+            alone = each_episode or self._steps_to_plan() < check.LARGEST_COUNT
+            to_go = min((c.steps_to_go(self) for c in periodic), default=check.LARGEST_COUNT)
             made = self._run(
-                min(steps, chunk, max(self._steps_to_plan(), 1)),
+                min(steps, chunk, max(self._steps_to_plan(), 1), max(to_go, 1)),
                 1 if alone else min(episodes, chunk),
             )
             if self._steps_to_plan() <= 0:
@@ -257,11 +261,11 @@ class Agent(ABC):
             if tell is not None:
                 done = max(1.0 - steps / all_steps, 1.0 - episodes / all_episodes)
                 tell(done, self._words(latest))
-            if len(finished):
-                for callback in callbacks:
-                    answer = callback(self)
-                    if answer is not None and not answer:  # False, also NumPy's
-                        self.stop()
+            due = [c for c in periodic if c.steps_to_go(self) <= 0]
+            for callback in [*(each_episode if len(finished) else ()), *due]:
+                answer = callback(self)
+                if answer is not None and not answer:  # False, also NumPy's
+                    self.stop()
             if made == chunk:
                 chunk = _next_chunk(chunk, time.perf_counter() - start)
 
