@@ -136,6 +136,12 @@ def test_predict_takes_masks_as_in_sb3_contrib_or_from_the_observation():
     assert list(inside.predict([seen, seen], deterministic=True)[0]) == [6, 6]
 
 
+def test_values_of_the_greedy_policy_are_those_of_allowed_actions():
+    agent = RLSVI(Masked([[1, 0, 0]] * STATES), discount=0.9, seed=0).learn(100)
+    values = agent.action_values(np.arange(STATES))
+    assert np.isfinite(values.mean).all()
+
+
 def test_masks_of_vector_environments_are_heeded():
     masks = [[1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 0, 1]]
     agent = RBLSPI(Masked(masks), seed=0).learn(50)

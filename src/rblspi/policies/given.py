@@ -39,7 +39,9 @@ class FunctionPolicy:
     def __call__(
         self, observations: NDArray[Any], x: Matrix, allowed: Allowed | None = None
     ) -> ArrayLike:
-        """What the function says of the observations."""
+        """What the function says of the observations, and of masks if it knows what they are."""
+        if allowed is not None and hasattr(self.function, "allowed_actions"):
+            return np.asarray(self.function.allowed_actions(observations, allowed))
         return self.function(observations)
 
 

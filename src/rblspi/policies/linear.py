@@ -187,9 +187,14 @@ class LinearPolicy:
 
     def __call__(self, observations: ArrayLike) -> Integers:
         """Actions in a batch of observations, counted from 0: what estimators call a policy."""
+        return self.allowed_actions(observations, None)
+
+    def allowed_actions(self, observations: ArrayLike, allowed: Any) -> Integers:
+        """The same among the actions that are allowed, shape (N, actions); None: all of them."""
         seen = np.asarray(self._observation(observations))
         x = np.atleast_2d(self.features(seen))
-        return np.asarray(self._deterministic(seen, x))
+        masks = () if allowed is None else (allowed,)
+        return np.asarray(self._deterministic(seen, x, *masks))
 
     @cached_property
     def _deterministic(self) -> BatchPolicy:
