@@ -48,7 +48,11 @@ class Session:
         self.environment = environment
         self.features = features
         self.seed = seed
+        # Wrappers look these up in one another, which takes as long as a step of some environments.
+        self.space = environment.observation_space
+        self.first_action = int(discrete_actions(environment).start)
         self.actions = int(discrete_actions(environment).n)
+        self.masked = False  # whether the environment has said what is allowed
         self.compiled = features.compiled and runs_compiled(environment)
         self.episode = new_episode_state(
             _state_size(environment, features), features.size, self.actions
@@ -119,8 +123,9 @@ class Session:
     def _step(
         self, _parameters: Vector, state: Vector, action: int, _rng: Any
     ) -> tuple[float, bool, bool]:
-        start = int(self.environment.action_space.start)  # type: ignore[attr-defined]
-        observation, reward, terminated, truncated, info = self.environment.step(action + start)
+        observation, reward, terminated, truncated, info = self.environment.step(
+            action + self.first_action
+        )
         self._observe(observation, state)
         if not terminated:
             self._allow(observation, info)
@@ -128,7 +133,7 @@ class Session:
 
     def _observe(self, observation: Any, state: Vector) -> None:
         """Write an observation into the state; NumPy would broadcast one that is too small."""
-        vector = as_vector(self.environment.observation_space, observation)
+        vector = as_vector(self.space, observation)
         if vector.size != self.features.input_size:
             raise ValueError(
                 f"{self.environment} returned an observation of shape {np.shape(observation)}, but "
@@ -138,10 +143,12 @@ class Session:
 
     def _allow(self, observation: Any, info: Mapping[str, Any]) -> None:
         """Write down which actions are allowed next, if the environment says so."""
-        mask = action_mask(self.environment.observation_space, observation, info)
-        self.episode.next_allowed[:] = (
-            1 if mask is None else checked_masks(mask, self.actions, 1)[0]
-        )
+        mask = action_mask(self.space, observation, info)
+        if mask is not None:
+            self.masked = True
+            self.episode.next_allowed[:] = checked_masks(mask, self.actions, 1)[0]
+        elif self.masked:
+            self.episode.next_allowed[:] = 1
 
     def _raise_if_not_finite(self) -> None:
         failure, state = self.episode.failure[0], self.episode.state.copy()
