@@ -70,7 +70,7 @@ class Player(NamedTuple):
 
 
 @jit
-def act(player: Player, x: np.ndarray, rng: Any) -> int:
+def act(player: Player, x: np.ndarray, allowed: np.ndarray, rng: Any) -> int:
     """argmax_a x'm_a - (x' c^2 S_aa x)^1/2; ties go to the first action."""
     best, highest = 0, -np.inf
     for a in range(len(player.weights)):
@@ -87,7 +87,14 @@ def act(player: Player, x: np.ndarray, rng: Any) -> int:
 
 @jit
 def observe(
-    player: Player, x: np.ndarray, action: int, reward: float, y: np.ndarray, end: int, rng: Any
+    player: Player,
+    x: np.ndarray,
+    action: int,
+    reward: float,
+    y: np.ndarray,
+    next_allowed: np.ndarray,
+    end: int,
+    rng: Any,
 ) -> None:
     """Learn nothing."""
 

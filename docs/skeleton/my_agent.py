@@ -20,7 +20,7 @@ from rblspi import Agent
 from rblspi.core import check
 from rblspi.core.compiled import jit_borrowing, jit_inlined
 from rblspi.core.linear_algebra import dot
-from rblspi.core.types import Integers, Vector
+from rblspi.core.types import Allowed, Integers, Vector
 from rblspi.features import BasisLike
 from rblspi.policies.choice import epsilon_greedy
 from rblspi.rollout.loop import CONTINUES, TERMINATED, AgentFunctions
@@ -49,23 +49,30 @@ def new_state(k: int, discount: float, rate: float, epsilon: float) -> State:
 
 
 @jit_inlined
-def act(agent: State, x: Vector, rng: Any) -> int:
+def act(agent: State, x: Vector, allowed: Allowed, rng: Any) -> int:
     """The action that `observe` has chosen; in a new episode, an epsilon-greedy one."""
     chosen = agent.chosen[0]
     agent.chosen[0] = NOT_CHOSEN
     if chosen >= 0:
         return int(chosen)
-    return epsilon_greedy(agent.weights, x, agent.epsilon, rng)
+    return epsilon_greedy(agent.weights, x, agent.epsilon, allowed, rng)
 
 
 @jit_inlined
 def observe(
-    agent: State, x: Vector, action: int, reward: float, y: Vector, end: int, rng: Any
+    agent: State,
+    x: Vector,
+    action: int,
+    reward: float,
+    y: Vector,
+    next_allowed: Allowed,
+    end: int,
+    rng: Any,
 ) -> None:
     """Choose the next action, and learn from the transition."""
     delta = reward - _value(agent.weights, x, action)
     if end != TERMINATED:
-        next_action = epsilon_greedy(agent.weights, y, agent.epsilon, rng)
+        next_action = epsilon_greedy(agent.weights, y, agent.epsilon, next_allowed, rng)
         delta += agent.discount * _value(agent.weights, y, next_action)
         agent.chosen[0] = next_action if end == CONTINUES else NOT_CHOSEN
     step = agent.rate * delta / max(dot(x, x), 1e-300)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from rblspi.features import FunctionBasis as FunctionBasis
     from rblspi.features import OneHot as OneHot
     from rblspi.features import Polynomial as Polynomial
+    from rblspi.features import RandomFourier as RandomFourier
     from rblspi.features import RBFGrid as RBFGrid
     from rblspi.features import TileCoding as TileCoding
     from rblspi.features import TransformerBasis as TransformerBasis
@@ -52,8 +53,8 @@ _MODULES = {
     "core.compiled": "jit",
     "data": "Transitions",
     "environments.base": "CompiledEnvironment Dynamics",
-    "features": "Basis Features Fourier FunctionBasis OneHot Polynomial RBFGrid TileCoding "
-    "TransformerBasis",
+    "features": "Basis Features Fourier FunctionBasis OneHot Polynomial RBFGrid RandomFourier "
+    "TileCoding TransformerBasis",
     "model.posterior": "Posterior",
     "model.statistics": "Statistics",
     "offline": "BLSPI BLSTD FQI LSPI LSTD",

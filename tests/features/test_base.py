@@ -6,7 +6,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from rblspi.features import Fourier, OneHot, Polynomial, RBFGrid, TileCoding
+from rblspi.features import Fourier, OneHot, Polynomial, RandomFourier, RBFGrid, TileCoding
 
 PLANE = gym.spaces.Box(np.array([-1.2, -0.07]), np.array([0.5, 0.07]), dtype=np.float64)
 CHAIN = gym.spaces.Discrete(20)
@@ -17,6 +17,9 @@ BASES = [
     Fourier(3),
     Fourier((2, 5)),
     TileCoding(4, 8),
+    RandomFourier(20),
+    RandomFourier(20, angles=(1,)),
+    RBFGrid((3, 5), angles=(0,)),
 ]
 
 
@@ -182,7 +185,6 @@ def test_grid_in_many_dimensions_is_refused_before_it_is_made():
         RBFGrid(8).build(gym.spaces.Box(-1.0, 1.0, (17,)))
 
 
-def test_other_spaces_are_told_to_be_flattened():
-    space = gym.spaces.Dict(a=gym.spaces.Discrete(3))
-    with pytest.raises(TypeError, match="FlattenObservation"):
-        RBFGrid(3).build(space)
+def test_spaces_without_a_fixed_number_of_numbers_are_refused():
+    with pytest.raises(TypeError, match="fixed number of numbers"):
+        RBFGrid(3).build(gym.spaces.Sequence(gym.spaces.Discrete(3)))

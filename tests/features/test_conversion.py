@@ -13,6 +13,7 @@ from rblspi.features import (
     FunctionBasis,
     OneHot,
     Polynomial,
+    RandomFourier,
     RBFGrid,
     TileCoding,
     TransformerBasis,
@@ -39,6 +40,7 @@ storable = st.one_of(
     st.builds(RBFGrid, counts, st.sampled_from(["cell", "edge"]), widths, low, high),
     st.builds(Polynomial, st.integers(1, 4), st.floats(0.5, 10.0), low, high),
     st.builds(Fourier, counts, low, high),
+    st.builds(RandomFourier, st.sampled_from([2, 10]), widths, low, high, seed=st.integers(0, 9)),
     st.builds(TileCoding, counts, st.integers(1, 8), low, high),
 )
 
@@ -112,6 +114,7 @@ def test_a_basis_comes_back_from_text(basis):
         ("polynomial:2", Polynomial(2)),
         ("Polynomial(4, scale=10, low=-1, high=19)", Polynomial(4, scale=10, low=-1, high=19)),
         ("fourier", Fourier()),
+        ("random:64", RandomFourier(64)),
         ("tiles:4, 16", TileCoding(4, 16)),
         ("onehot", OneHot()),
         ("OneHot()", OneHot()),

@@ -10,8 +10,8 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from rblspi import RBLSPI, Agent, OnlineLSPI, RBFGrid
-from rblspi.online.callbacks import MonitorFile, TensorBoard
+from rblspi import RBLSPI, Agent, LinearPolicy, OnlineLSPI, RBFGrid, evaluate
+from rblspi.online.callbacks import CheckpointCallback, EvalCallback, MonitorFile, TensorBoard
 
 POLE = RBFGrid(2, low=(-2.4, -2.5, -0.21, -2.5), high=(2.4, 2.5, 0.21, 2.5))
 
@@ -84,3 +84,54 @@ def test_a_callback_that_returns_anything_else_does_not(answer: Any) -> None:
     agent = RBLSPI(gym.make("rblspi/MountainCar-v0", max_episode_steps=20), RBFGrid(2), seed=0)
     agent.learn(100_000, callback=lambda agent: answer, episodes=3)
     assert len(agent.episodes) == 3
+
+
+def learnt(callback: Any, steps: int = 1050) -> OnlineLSPI:
+    """An agent where no episode ever ends."""
+    return OnlineLSPI("rblspi/ChainWalk-v0", seed=0).learn(steps, callback=callback)
+
+
+def test_the_latest_checkpoints_are_kept_and_others_files_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "agent_notes.npz").write_text("mine")
+    agent = learnt(CheckpointCallback(100, tmp_path, keep=2))
+    names = {file.name for file in tmp_path.iterdir()}
+    assert names == {"agent_900.npz", "agent_1000.npz", "agent_notes.npz"}
+    again = Agent.load(tmp_path / "agent_1000.npz").learn(50, reset_num_timesteps=False)
+    np.testing.assert_array_equal(again.policy().weights, agent.policy().weights)
+
+
+def test_callbacks_between_steps_change_nothing() -> None:
+    seen: list[int] = []
+
+    class Often:
+        def steps_to_go(self, agent: Agent) -> int:
+            return 7 * (len(seen) + 1) - agent.num_timesteps
+
+        def __call__(self, agent: Agent) -> bool:
+            seen.append(agent.num_timesteps)
+            return len(seen) < 50
+
+    agent = learnt(Often())
+    assert seen == list(range(7, 351, 7))  # False stops the learning
+    np.testing.assert_array_equal(agent.policy().weights, learnt(None, 350).policy().weights)
+
+
+def test_the_best_policy_so_far_is_kept(tmp_path: Path) -> None:
+    settings: dict[str, Any] = {"n_eval_episodes": 2, "best_model_save_path": tmp_path}
+    env = gym.make("rblspi/ChainWalk-v0", max_episode_steps=50)
+    callback = EvalCallback(env, eval_freq=100, **settings)
+    agent = learnt(callback, 400)
+    assert [row.timesteps for row in callback.history] == [100, 200, 300, 400]
+    best = callback.best
+    assert best is not None
+    kept = LinearPolicy.load(tmp_path / "best.npz")
+    assert evaluate(kept, env, 2, seed=0).mean_return.mean == best.mean
+    assert best.mean == max(row.mean for row in callback.history)
+    np.testing.assert_array_equal(agent.policy().weights, learnt(None, 400).policy().weights)
+    rows = (tmp_path / "evaluations.csv").read_text().splitlines()
+    assert rows[0] == "timesteps,mean,low,high"
+    assert len(rows) == 5
+    on = EvalCallback(env, eval_freq=100, resume=True, **settings)
+    assert on.history == callback.history
+    agent.learn(100, on, reset_num_timesteps=False)
+    assert [row.timesteps for row in on.history] == [100, 200, 300, 400, 500]

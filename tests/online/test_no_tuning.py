@@ -72,7 +72,7 @@ def test_the_default_basis_follows_the_space() -> None:
     box = gym.spaces.Box
     assert default_basis(gym.spaces.Discrete(5), never) == OneHot()
     assert default_basis(box(0.0, 1.0, (2,)), never) == RBFGrid(12, low=(0, 0), high=(1, 1))
-    assert isinstance(default_basis(box(0.0, 1.0, (9,)), never), Polynomial)
+    assert isinstance(default_basis(box(0.0, 1.0, (13,)), never), Polynomial)
 
 
 def test_dimensions_without_bounds_are_scaled_to_what_is_seen() -> None:

@@ -194,7 +194,10 @@ def test_action_values_come_with_intervals() -> None:
 
 
 def test_what_it_cannot_learn_is_refused() -> None:
-    with pytest.raises(TypeError, match="needs a Discrete observation space, not Box"):
+    with pytest.raises(
+        TypeError,
+        match="needs a Discrete observation space, or one of several discrete parts, not Box",
+    ):
         PSRL("rblspi/MountainCar-v0")
     with pytest.raises(TypeError, match=r"takes no basis but OneHot\(\), not Fourier"):
         PSRL(RIVER, Fourier(3))

@@ -22,13 +22,14 @@ CAR = "rblspi/MountainCar-v0"
 
 def filled(capacity, count, length=7):
     """A memory of transitions that are numbered; every episode has the same length."""
-    memory = new_memory(capacity, 1)
+    memory = new_memory(capacity, 1, 2)
     for t in range(count):
         if t % length == 0:
             memory.counters[EPISODE] += 1
         memory.workspace[0] = t
         end = TERMINATED if t % length == length - 1 else CONTINUES
-        remember(memory, t % length, t % 2, -float(t), np.array([t + 1.0]), end)
+        mask = np.ones(2, np.uint8)
+        remember(memory, t % length, t % 2, -float(t), np.array([t + 1.0]), mask, end)
     return memory
 
 

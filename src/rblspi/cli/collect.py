@@ -10,7 +10,7 @@ import gymnasium as gym
 import typer
 
 from rblspi.cli import parsing
-from rblspi.cli.options import EnvironmentArgument, EnvironmentSettings, Explore, Quiet, Seed
+from rblspi.cli.options import EnvironmentArgument, EnvironmentSettings, Explore, Quiet, Seed, Wrap
 from rblspi.core.progress import progress
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ def collect(
     explore: Explore = False,
     seed: Seed = 0,
     env_set: EnvironmentSettings = None,
+    wrap: Wrap = None,
     quiet: Quiet = False,
 ) -> None:
     """Write transitions to a Parquet file, for rblspi fit.
@@ -37,7 +38,7 @@ def collect(
     if out.suffix != ".parquet":
         raise ValueError(f"--out {out} must end in .parquet")
     arguments = parsing.assignments("--env-set", env_set)
-    environment = parsing.environment(env, arguments)
+    environment = parsing.environment(env, arguments, wrap)
     act = _act(policy, explore, environment)
     from rblspi.data import ParquetWriter
     from rblspi.rollout import collect as run
@@ -61,4 +62,4 @@ def _act(policy: str, explore: bool, environment: gym.Env[Any, Any]) -> Act | No
     if policy == "random":
         return None
     chosen = parsing.load(Path(policy), environment).policy(explore)
-    return lambda observation: chosen.predict(observation, deterministic=not explore)[0]
+    return lambda seen, **masks: chosen.predict(seen, deterministic=not explore, **masks)[0]

@@ -15,6 +15,7 @@ from rblspi.cli.options import (
     Explore,
     SavedArgument,
     Seed,
+    Wrap,
 )
 
 
@@ -25,10 +26,11 @@ def evaluate(
     explore: Explore = False,
     env: EnvironmentOption = None,
     env_set: EnvironmentSettings = None,
+    wrap: Wrap = None,
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
     """Let a saved agent or policy act without learning, and report mean return and length."""
-    loaded = parsing.load(saved, env, parsing.assignments("--env-set", env_set))
+    loaded = parsing.load(saved, env, parsing.assignments("--env-set", env_set), wrap)
     from rblspi.rollout import evaluate as run
 
     result = run(loaded.actor, loaded.env, episodes, deterministic=not explore, seed=seed)

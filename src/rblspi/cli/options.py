@@ -41,6 +41,12 @@ EnvironmentSettings: TypeAlias = Annotated[
     list[str] | None,
     typer.Option("--env-set", metavar="NAME=VALUE", help="An argument of the environment."),
 ]
+Wrap: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--wrap", metavar="MODULE:WRAPPER", help="A wrapper around the environment; repeatable."
+    ),
+]
 Settings: TypeAlias = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="NAME=VALUE", help="A setting of the algorithm; repeatable."),

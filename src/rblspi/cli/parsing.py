@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import gymnasium as gym
 
 from rblspi.core.archive import short
-from rblspi.environments.lookup import make, make_described
+from rblspi.environments.lookup import make, make_described, wrapped
 
 if TYPE_CHECKING:
     from rblspi.online import Agent
@@ -50,14 +50,16 @@ def assignments(option: str, texts: Iterable[str] | None) -> dict[str, Any]:
     return found
 
 
-def environment(name: str, arguments: Mapping[str, Any]) -> gym.Env[Any, Any]:
-    """Make an environment by the name that the user typed.
+def environment(
+    name: str, arguments: Mapping[str, Any], wrap: Iterable[str] | None = None
+) -> gym.Env[Any, Any]:
+    """Make an environment by the name that the user typed, inside the wrappers that they typed.
 
     What it does not accept as an argument is a mistake of the user's; any other error is its own.
     """
     passed = {k: v for k, v in arguments.items() if v is not None}
     try:
-        return make(name, **passed)
+        return wrapped_by(make(name, **passed), wrap)
     except (RuntimeError, OSError):
         raise
     except Exception as error:
@@ -69,6 +71,19 @@ def environment(name: str, arguments: Mapping[str, Any]) -> gym.Env[Any, Any]:
         if not isinstance(error, (ValueError, *expected)):
             reason = f"{type(error).__name__}: {reason}"
         raise ValueError(f"{name.rpartition(':')[2]} cannot be made: {reason}") from error
+
+
+def wrapped_by(env: gym.Env[Any, Any], names: Iterable[str] | None) -> gym.Env[Any, Any]:
+    """The environment inside wrappers that the user typed, the first one innermost."""
+    for name in names or ():
+        env = wrapped(env, name)
+    return env
+
+
+def again(env: str | None, wrap: Iterable[str] | None = None) -> str:
+    """The options with which the next command finds the same environment."""
+    module = f" --env {env}" if env is not None and ":" in env else ""
+    return module + "".join(f" --wrap {name}" for name in wrap or ())
 
 
 def saved_file(path: Path) -> Path:
@@ -100,6 +115,7 @@ def load(
     path: Path,
     env: gym.Env[Any, Any] | str | None = None,
     given: Mapping[str, Any] | None = None,
+    wrap: Iterable[str] | None = None,
 ) -> Saved:
     """Read an agent or a policy, for the environment in its file or for another one.
 
@@ -109,6 +125,8 @@ def load(
     env : gymnasium.Env or str, optional
     given : mapping, optional
         Arguments of the environment that the user typed; they override those in the file.
+    wrap : iterable of str, optional
+        Wrappers that the user typed, as module:Wrapper, the first one innermost.
     """
     from rblspi.core.archive import kind_of
     from rblspi.online import Agent, agent_file
@@ -116,10 +134,21 @@ def load(
 
     file, given = saved_file(path), given or {}
     if isinstance(env, str):
-        env = environment(env, given)
+        env = environment(env, given, wrap)
+    another = env is None and bool(given or wrap)
     if kind_of(file) == policy_file.FORMAT:
         policy = LinearPolicy.load(file)
-        return Saved(policy, policy.make_environment(**given) if env is None and given else env)
-    if env is None and given:
-        env = make_described(agent_file.read(file)[0].environment, given)
+        return Saved(policy, _described(policy.environment, given, wrap) if another else env)
+    if another:
+        env = _described(agent_file.read(file)[0].environment, given, wrap)
     return Saved(Agent.load(file, env), None)
+
+
+def _described(
+    description: Mapping[str, Any] | None, given: Mapping[str, Any], wrap: Iterable[str] | None
+) -> gym.Env[Any, Any]:
+    """The environment of a file, inside the wrappers that the user typed."""
+    if description is None:
+        raise ValueError("the policy was fitted to logs and names no environment: add --env ENV_ID")
+    bare = {**description, "wrappers": []} if wrap else description
+    return wrapped_by(make_described(bare, given), wrap)

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rblspi.cli import parsing
-from rblspi.cli.options import EnvironmentOption, EnvironmentSettings, SavedArgument, Seed
+from rblspi.cli.options import (
+    EnvironmentOption,
+    EnvironmentSettings,
+    SavedArgument,
+    Seed,
+    Wrap,
+)
 
 if TYPE_CHECKING:
     from rblspi.online import Agent
@@ -33,10 +39,11 @@ def show(
     seed: Seed = 0,
     env: EnvironmentOption = None,
     env_set: EnvironmentSettings = None,
+    wrap: Wrap = None,
 ) -> None:
     """Print the settings of an agent or policy, and write maps of value, uncertainty and policy."""
     point = None if at is None else _numbers(at)
-    loaded = parsing.load(saved, env, parsing.assignments("--env-set", env_set))
+    loaded = parsing.load(saved, env, parsing.assignments("--env-set", env_set), wrap)
     folder = out or parsing.saved_file(saved).parent
     folder.mkdir(parents=True, exist_ok=True)
     _print_settings(loaded.actor, loaded.policy())

@@ -16,10 +16,12 @@ from rblspi.cli import config as configuration
 from rblspi.cli.keeping import keeping
 from rblspi.cli.options import (
     BasisOption,
+    EnvironmentOption,
     EnvironmentSettings,
     OptionalEnvironmentArgument,
     Quiet,
     Settings,
+    Wrap,
 )
 from rblspi.core.files import locked
 from rblspi.core.progress import duration, say
@@ -44,10 +46,15 @@ class Plan(NamedTuple):
     seed: int | None
     settings: dict[str, Any]
     env_settings: dict[str, Any]
+    wrap: list[str] | None
     save: Path | None
     tensorboard: bool
     resume: Path | None
     overwrite: bool
+    checkpoint_every: int | None
+    checkpoints: int | None
+    eval_every: int | None
+    eval_episodes: int | None
 
     @property
     def goes_on(self) -> bool:
@@ -75,7 +82,9 @@ def train(
     ] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Of everything random.")] = None,
     set_: Settings = None,
+    env_option: EnvironmentOption = None,
     env_set: EnvironmentSettings = None,
+    wrap: Wrap = None,
     config: Annotated[
         Path | None, typer.Option(metavar="FILE.toml", help="Settings; what is typed overrides it.")
     ] = None,
@@ -97,6 +106,24 @@ def train(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace the agent that is in DIR already.")
     ] = False,
+    checkpoint_every: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="STEPS", help="Keep the agent after every so many steps, too."),
+    ] = None,
+    checkpoints: Annotated[
+        int | None, typer.Option(min=1, help="So many of these are kept.", show_default="3")
+    ] = None,
+    eval_every: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="STEPS",
+            help="Evaluate the greedy policy after every so many steps; the best is best.npz.",
+        ),
+    ] = None,
+    eval_episodes: Annotated[
+        int | None, typer.Option(min=1, help="Episodes of an evaluation.", show_default="10")
+    ] = None,
     quiet: Quiet = False,
 ) -> None:
     """Train an agent. Ctrl-C stops and keeps what was learnt.
@@ -105,7 +132,7 @@ def train(
     """
     plan = _plan(
         {
-            "environment": env,
+            "environment": _one_of(env, env_option),
             "algorithm": algo,
             "basis": basis,
             "episodes": episodes,
@@ -115,6 +142,11 @@ def train(
             "tensorboard": tensorboard,
             "resume": resume,
             "overwrite": overwrite,
+            "wrap": wrap,
+            "checkpoint_every": checkpoint_every,
+            "checkpoints": checkpoints,
+            "eval_every": eval_every,
+            "eval_episodes": eval_episodes,
         },
         parsing.assignments("--set", set_),
         parsing.assignments("--env-set", env_set),
@@ -127,6 +159,13 @@ def train(
         if not plan.goes_on:  # then the folder may have to be made, which is done after all checks
             _take_folder(plan, stack)
         _learn(agent, plan, quiet, stack)
+
+
+def _one_of(argument: str | None, option: str | None) -> str | None:
+    """The environment, which may be named in either way, as for the other commands."""
+    if argument is not None and option is not None and argument != option:
+        raise ValueError(f"{argument} and --env {option} name two environments: name one")
+    return option if argument is None else argument
 
 
 def _take_folder(plan: Plan, stack: ExitStack) -> None:
@@ -160,7 +199,7 @@ def _learn(agent: Agent, plan: Plan, quiet: bool, stack: ExitStack) -> None:
                 episodes=plan.episodes,
             )
         seconds = time.perf_counter() - start
-    _summarise(agent, seconds, plan.save, interrupted())
+    _summarise(agent, seconds, plan, interrupted())
     if interrupted():
         raise typer.Exit(130)
 
@@ -198,6 +237,9 @@ def _plan(
             "tensorboard": merged.get("tensorboard", False),
         }
     )
+    for name in ("checkpoint_every", "eval_every"):
+        if getattr(plan, name) is not None and plan.save is None:
+            raise ValueError(f"--{name.replace('_', '-')} needs a folder: add --save DIR")
     if plan.tensorboard and plan.save is None:
         raise ValueError("--tensorboard needs a folder to write to: add --save DIR")
     if plan.save is not None and plan.save.exists() and not plan.save.is_dir():
@@ -222,7 +264,7 @@ def _new_agent(plan: Plan) -> Agent:
         raise ValueError(f"{record.name} learns from logged transitions: use rblspi fit DATA")
     record.require_settings(plan.settings)
     basis = None if plan.basis is None else basis_from_text(plan.basis)
-    env = parsing.environment(plan.environment, plan.env_settings)
+    env = parsing.environment(plan.environment, plan.env_settings, plan.wrap)
     agent: Agent = record.load()(env, basis, seed=plan.seed, **plan.settings)
     return agent
 
@@ -233,7 +275,7 @@ def _saved_agent(plan: Plan, path: Path) -> Agent:
     wrong += [f"--set {name}={value}" for name, value in plan.settings.items()]
     if wrong:
         raise ValueError(f"--resume keeps the agent's own settings: leave out {', '.join(wrong)}")
-    actor: Any = parsing.load(path, plan.environment, plan.env_settings).actor
+    actor: Any = parsing.load(path, plan.environment, plan.env_settings, plan.wrap).actor
     if not hasattr(actor, "learn"):
         raise ValueError(f"{path} holds a policy, which does not learn online: fit again")
     agent: Agent = actor
@@ -241,7 +283,12 @@ def _saved_agent(plan: Plan, path: Path) -> Agent:
 
 
 def _logs(agent: Agent, plan: Plan) -> Iterator[Any]:
-    from rblspi.online.callbacks import MonitorFile, TensorBoard
+    from rblspi.online.callbacks import (
+        CheckpointCallback,
+        EvalCallback,
+        MonitorFile,
+        TensorBoard,
+    )
 
     if plan.save is not None:
         monitor = plan.save / "monitor.csv"
@@ -249,6 +296,17 @@ def _logs(agent: Agent, plan: Plan) -> Iterator[Any]:
         yield MonitorFile(monitor, _identifier(agent, plan), append_to=before)
         if plan.tensorboard:
             yield TensorBoard(plan.save / "tensorboard")
+        if plan.checkpoint_every:
+            keep = plan.checkpoints or 3
+            yield CheckpointCallback(plan.checkpoint_every, plan.save / "checkpoints", keep=keep)
+        if plan.eval_every:
+            episodes = plan.eval_episodes or 10
+            yield EvalCallback(
+                n_eval_episodes=episodes,
+                eval_freq=plan.eval_every,
+                best_model_save_path=plan.save,
+                resume=plan.goes_on,
+            )
 
 
 def _write_settings(agent: Agent, plan: Plan, folder: Path) -> None:
@@ -277,6 +335,11 @@ def _write_settings(agent: Agent, plan: Plan, folder: Path) -> None:
             "timesteps": None if plan.timesteps is None else steps + plan.timesteps,
             "seed": seed,
             "tensorboard": plan.tensorboard,
+            "wrap": plan.wrap,
+            "checkpoint_every": plan.checkpoint_every,
+            "checkpoints": plan.checkpoints,
+            "eval_every": plan.eval_every,
+            "eval_episodes": plan.eval_episodes,
             "settings": settings,
             "env_settings": _env_settings(agent) | plan.env_settings,
             "resumed": None if plan.resume is None else before,
@@ -292,7 +355,9 @@ def _identifier(agent: Agent, plan: Plan) -> str | None:
     """The name of the environment as it was typed, with its module; else its id."""
     if plan.environment is not None or agent.env.spec is None:
         return plan.environment
-    return str(agent.env.spec.id)
+    from rblspi.environments.lookup import describe, typed_name
+
+    return typed_name(describe(agent.env))
 
 
 def _env_settings(agent: Agent) -> dict[str, Any]:
@@ -309,8 +374,8 @@ def _env_settings(agent: Agent) -> dict[str, Any]:
     return arguments
 
 
-def _summarise(agent: Agent, seconds: float, folder: Path | None, interrupted: bool) -> None:
-    episodes = agent.episodes[-100:]
+def _summarise(agent: Agent, seconds: float, plan: Plan, interrupted: bool) -> None:
+    folder, episodes = plan.save, agent.episodes[-100:]
     if interrupted:
         print("Stopped.")
     print(f"{agent.num_timesteps:,} steps in {len(agent.episodes):,} episodes, {seconds:.1f} s")
@@ -318,6 +383,7 @@ def _summarise(agent: Agent, seconds: float, folder: Path | None, interrupted: b
         length, episode_return = episodes.mean(axis=0)
         print(f"last {len(episodes)} episodes: return {episode_return:.4g}, length {length:.4g}")
     if folder is not None:
-        print(f"saved in {folder}: next, rblspi show {folder}")
+        options = parsing.again(_identifier(agent, plan), plan.wrap)
+        print(f"saved in {folder}: next, rblspi show {folder}{options}")
     else:
         print("not saved: next time add --save DIR")

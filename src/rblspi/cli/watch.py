@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import subprocess
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,6 +18,7 @@ from rblspi.cli.options import (
     Explore,
     SavedArgument,
     Seed,
+    Wrap,
 )
 from rblspi.core.files import replacing
 
@@ -41,16 +44,17 @@ def watch(
     explore: Explore = False,
     env: EnvironmentOption = None,
     env_set: EnvironmentSettings = None,
+    wrap: Wrap = None,
 ) -> None:
     """Write a GIF or MP4 of what a saved agent or policy does."""
     target = out or parsing.saved_file(saved).with_name("episode.gif")
     if target.suffix not in (".gif", ".mp4"):
         raise ValueError(f"--out {target} must end in .gif or .mp4")
-    loaded = parsing.load(saved, env, parsing.assignments("--env-set", env_set))
+    loaded = parsing.load(saved, env, parsing.assignments("--env-set", env_set), wrap)
     policy = loaded.policy(explore)
     own = loaded.env or getattr(loaded.actor, "env", None) or policy.make_environment()
-    with _rendered(own) as stage:
-        act = lambda o: policy.predict(o, deterministic=not explore)[0]  # noqa: E731
+    with _rendered(own, wrap) as stage:
+        act = lambda o, **masks: policy.predict(o, deterministic=not explore, **masks)[0]  # noqa: E731
         frames = _film(stage, act, episodes, steps, seed)
         rate = fps or int(stage.metadata.get("render_fps") or 30)
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -59,7 +63,7 @@ def watch(
     print(f"{target}: {len(frames)} frames")
 
 
-def _rendered(env: gym.Env[Any, Any]) -> Any:
+def _rendered(env: gym.Env[Any, Any], wrap: Iterable[str] | None = None) -> Any:
     """The same environment, made so that it draws pictures; closed after use."""
     from contextlib import closing
 
@@ -70,7 +74,10 @@ def _rendered(env: gym.Env[Any, Any]) -> Any:
     if "rgb_array" not in (env.metadata.get("render_modes") or []):
         raise ValueError(f"{env.spec.id} cannot draw pictures: it has no mode rgb_array")
     try:
-        return closing(gym.make(env.spec, render_mode="rgb_array"))
+        if not wrap:
+            return closing(gym.make(env.spec, render_mode="rgb_array"))
+        bare = replace(env.spec, additional_wrappers=())
+        return closing(parsing.wrapped_by(gym.make(bare, render_mode="rgb_array"), wrap))
     except gym.error.DependencyNotInstalled as error:
         raise ValueError(f"{env.spec.id} cannot draw pictures: {error}") from error
 
@@ -81,10 +88,10 @@ def _film(stage: Any, act: Act, episodes: int, steps: int, seed: int) -> list[ND
 
     frames: list[NDArray[np.uint8]] = []
 
-    def filmed(observation: Any) -> Any:
+    def filmed(observation: Any, **masks: Any) -> Any:
         if begins:
             frames.append(stage.render())
-        return act(observation)
+        return act(observation, **masks)
 
     begins = True
     for step in rollout(stage, filmed, seed=seed):

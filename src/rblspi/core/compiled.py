@@ -38,6 +38,7 @@ INT = types.int64
 BOOL = types.boolean
 VECTOR = types.Array(types.float64, 1, "C")
 MATRIX = types.Array(types.float64, 2, "C")
+MASK = types.Array(types.uint8, 1, "C")
 GENERATOR = numba.typeof(np.random.default_rng(0))
 
 #: reset(parameters, state, rng): write a first state into ``state``.

@@ -12,3 +12,4 @@ Matrix: TypeAlias = NDArray[np.float64]  # two axes
 Array: TypeAlias = NDArray[np.float64]  # any number of axes
 Integers: TypeAlias = NDArray[np.int64]
 Mask: TypeAlias = NDArray[np.bool_]
+Allowed: TypeAlias = NDArray[np.uint8]  # 1 for every action that is allowed, else 0

@@ -17,14 +17,17 @@ _USUAL = {
     "next_state": ("next_state", "next_observation", "next_obs"),
     "terminated": ("terminated", "terminal"),
     "truncated": ("truncated",),
+    "next_allowed": ("next_allowed", "next_action_mask"),
     "done": ("done", "dones"),
     "episode": ("episode", "episode_id", "trajectory", "trajectory_id", "session", "session_id"),
     "time": ("time", "timestamp", "step", "timestep", "time_step", "t", "date", "datetime"),
 }
 #: the fields that a table of transitions has
-_OF_TRANSITIONS = ("state", "action", "reward", "next_state", "terminated", "truncated")
+_OF_TRANSITIONS = (
+    *("state", "action", "reward", "next_state", "terminated", "truncated", "next_allowed"),
+)
 #: the fields that a table may lack
-_OPTIONAL = ("truncated", "done", "episode", "time")
+_OPTIONAL = ("truncated", "next_allowed", "done", "episode", "time")
 #: columns that are neither states nor anything else, as far as their names tell
 _NO_STATE = re.compile(r"(|id|index|row|level_\d+|unnamed.*|propensity|probability|comment|note)")
 #: what may be said of the reading in `Columns.from_text`, beside the names of columns
@@ -61,6 +64,9 @@ class Columns:
     truncated : str, optional
         Whether the episode was cut short after this row. By default: truncated, if there is such
         a column. If not, an episode was cut short wherever the next row does not continue it.
+    next_allowed : str or sequence of str, optional
+        Which actions are allowed in the next state: a column for every action, or one of lists. By
+        default: next_allowed or next_action_mask, if there are such columns; without them, all are.
     done : str, optional
         Whether the episode ended after this row, for whichever reason. By default: done.
     episode : str, optional
@@ -86,6 +92,7 @@ class Columns:
     next_state: Names | None = None
     terminated: Names | None = None
     truncated: Names | None = None
+    next_allowed: Names | None = None
     done: Names | None = None
     episode: Names | None = None
     time: Names | None = None
@@ -172,7 +179,7 @@ class Columns:
                 if wanted is None and len(alike) == 1:
                     return (alike[0],)
                 parts = _numbered(name, present) or _parts(name, present)
-                if parts and "state" in field:
+                if parts and field in ("state", "next_state", "next_allowed"):
                     return parts
             needed = field not in _OPTIONAL if required is None else required
             if wanted is None and not needed:

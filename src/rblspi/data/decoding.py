@@ -17,7 +17,7 @@ from rblspi.core.check import LARGEST_COUNT
 from rblspi.core.types import Array, Integers, Mask
 from rblspi.data.arrow_values import TableChunk, flags_of, is_list, is_number, numbers_of, plain
 from rblspi.data.columns import DataError
-from rblspi.data.transitions import Transitions
+from rblspi.data.transitions import MaskedTransitions, Transitions
 
 
 @dataclass
@@ -65,13 +65,16 @@ class Decoder:
         inferred = "truncated" not in self.columns
         no_flags = np.zeros(len(rows.good), np.bool_)
         columns.append(no_flags if inferred else rows.flags(self.columns["truncated"][0]))
+        masked = "next_allowed" in self.columns
+        if masked:
+            columns.append(self._masks(rows, columns[4]))
         skipped = len(rows.good) - int(rows.good.sum())
         if skipped:
             self.bad.count += skipped
             columns = [column[rows.good] for column in columns]
         if not len(columns[0]):
             return None
-        transitions = Transitions(*columns)
+        transitions = (MaskedTransitions if masked else Transitions)._make(columns)
         transitions.require_shapes()
         # A skipped row may have been the last one of its episode.
         return transitions.with_inferred_truncation() if inferred or skipped else transitions
@@ -86,6 +89,21 @@ class Decoder:
         if _is_whole(column):
             return np.asarray(column.to_numpy(zero_copy_only=False), np.int64)
         return rows.numbers(names[0])
+
+    def _masks(self, rows: Rows, terminated: Mask) -> Mask:
+        """Which actions are allowed next; of a terminal state it does not matter."""
+        names = self.columns["next_allowed"]
+        if len(names) == 1 and is_list(rows.column(names[0]).type):
+            lists = rows.column(names[0]).to_pylist()
+            size = max((len(row) for row in lists if row is not None), default=0)
+            fits = np.array([row is not None and len(row) == size for row in lists])
+            rows.require(names[0], fits, f"has another length than {size}")
+            masks = np.array([row if len(row or ()) == size else [1] * size for row in lists])
+        else:
+            masks = np.stack([rows.flags(name) for name in names], axis=1)
+        allowed: Mask = masks.astype(np.bool_)
+        rows.require(names[0], allowed.any(axis=1) | terminated, "allows no action")
+        return allowed
 
     def _lists(self, rows: Rows, name: str) -> Array:
         """States in one column of lists, which must all have the same length."""

@@ -139,6 +139,12 @@ class LogData:
         tell: TellRows | None = None,
     ) -> None:
         _require_known_ends(roles, source.name)
+        if roles.names("next_allowed"):
+            raise DataError(
+                f"{source.name}: which actions are allowed ({roles.name('next_allowed')}) is read "
+                "from Parquet files whose rows are transitions in numbers, as rblspi collect "
+                "writes them, and not from this log"
+            )
         self.name, self.roles = source.name, roles
         self.survey: Survey = survey(source, roles, tell)
         self.encoding, self.action_names = names or (

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from rblspi.core.types import Array, Integers, Mask
 
 #: the kinds of numbers in each column, as letters of NumPy
-_KINDS = ("biuf", "iu", "biuf", "biuf", "b", "b")
+_KINDS = ("biuf", "iu", "biuf", "biuf", "b", "b", "b")
 
 #: transitions in a segment of a long episode
 SEGMENT = 100
@@ -73,7 +73,9 @@ class Transitions(NamedTuple):
             raise ValueError("observations has no rows: at least one transition is needed")
         for name, column in zip(self._fields, self, strict=True):
             expected = self.observations.shape
-            if "observations" not in name:
+            if name == "next_allowed":
+                expected = (self.size, *column.shape[1:2])
+            elif "observations" not in name:
                 expected = expected[:1]
             if column.shape != expected:
                 raise ValueError(
@@ -89,11 +91,11 @@ class Transitions(NamedTuple):
         """
         if all(
             isinstance(column, np.ndarray) and column.dtype.kind in kinds
-            for column, kinds in zip(self, _KINDS, strict=True)
+            for column, kinds in zip(self, _KINDS, strict=False)
         ):
             self.require_shapes()
             return self
-        return Transitions.from_arrays(*self)
+        return type(self).from_arrays(*self)
 
     def starts(self, before: Transitions | None = None) -> Mask:
         """In which rows an episode starts.
@@ -126,12 +128,67 @@ class Transitions(NamedTuple):
 
     def rows(self, start: int, stop: int) -> Transitions:
         """The transitions from row ``start`` to before row ``stop``, without copying."""
-        return Transitions._make(column[start:stop] for column in self)
+        return self.select(slice(start, stop))
+
+    def select(self, rows: Any) -> Transitions:
+        """The transitions of these rows: a slice, a mask, or their numbers."""
+        return type(self)._make(column[rows] for column in self)
 
     def batches(self, rows: int) -> Iterator[Transitions]:
         """Yield batches of this many rows, without copying."""
         for start in range(0, self.size, rows):
             yield self.rows(start, start + rows)
+
+
+class MaskedTransitions(Transitions):
+    """Transitions that know which actions are allowed after them.
+
+    They have one column more, ``next_allowed``: a row of flags, one for every action. What follows
+    a terminal state does not matter.
+    """
+
+    _fields = (*Transitions._fields, "next_allowed")  # type: ignore[assignment]
+
+    def __new__(cls, *columns: Any) -> Self:
+        """The columns of `Transitions`, and which actions are allowed next, shape (N, actions)."""
+        return cls._make(columns)
+
+    @classmethod
+    def _make(cls, iterable: Iterable[Any]) -> Self:  # type: ignore[override]
+        made = tuple.__new__(cls, iterable)
+        if len(made) != len(cls._fields):
+            raise TypeError(f"expected {len(cls._fields)} columns, got {len(made)}")
+        return made
+
+    def _replace(self, **columns: Any) -> Self:
+        unknown = set(columns) - set(self._fields)
+        if unknown:
+            raise ValueError(f"there are no columns called {', '.join(sorted(unknown))}")
+        return self._make(columns.get(n, own) for n, own in zip(self._fields, self, strict=True))
+
+    @classmethod
+    def from_arrays(cls, *columns: ArrayLike) -> Self:  # type: ignore[override]
+        """Convert seven columns and check every value, as `Transitions.from_arrays`."""
+        *plain, masks = columns
+        checked = cls(*Transitions.from_arrays(*plain), _flags("next_allowed", masks))
+        checked.require_shapes()
+        return checked
+
+    @property
+    def next_allowed(self) -> Mask:
+        """Which actions are allowed in the next observation, shape (N, actions)."""
+        *_, masks = self
+        return masks
+
+
+def with_masks(transitions: Transitions, next_allowed: Mask | None) -> Transitions:
+    """The transitions, with what is allowed after them if that is known."""
+    return transitions if next_allowed is None else MaskedTransitions(*transitions, next_allowed)
+
+
+def allowed_after(transitions: Transitions) -> Mask | None:
+    """Which actions are allowed after the transitions, shape (N, actions); None: all of them."""
+    return transitions.next_allowed if isinstance(transitions, MaskedTransitions) else None
 
 
 def joined(chunks: list[Transitions]) -> Transitions:
@@ -147,7 +204,8 @@ def concatenated(chunks: list[Transitions]) -> Transitions:
     """The chunks as one, as they are."""
     if len(chunks) == 1:
         return chunks[0]
-    return Transitions._make(np.concatenate(column) for column in zip(*chunks, strict=True))
+    columns = zip(*chunks, strict=True)
+    return type(chunks[0])._make(np.concatenate(column) for column in columns)
 
 
 def _last_of_episode(before: Transitions, after: Transitions) -> Mask:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from rblspi.core.files import replacing
 from rblspi.data.parquet import METADATA
-from rblspi.data.transitions import Transitions
+from rblspi.data.transitions import Transitions, allowed_after
 
 
 class ParquetWriter:
@@ -51,6 +51,9 @@ class ParquetWriter:
             "terminated": transitions.terminated,
             "truncated": transitions.truncated,
         }
+        allowed = allowed_after(transitions)
+        if allowed is not None:
+            columns |= _states("next_allowed", allowed)
         table = pa.table(columns)
         if self._writer is None:
             self.path.parent.mkdir(parents=True, exist_ok=True)

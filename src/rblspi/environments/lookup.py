@@ -12,12 +12,16 @@ from typing import Any
 
 import gymnasium as gym
 
-from rblspi.core.archive import short
+from rblspi.core.archive import printable, short
 
 #: of a whole number in a description: a larger one might be a number of states that fill the memory
 _LARGEST_ARGUMENT = 10**6
 _LONGEST_ARGUMENT = 10_000
 _LARGEST_LIMIT = 2**62
+#: characters of a name that are shown
+_LONGEST_NAME = 200
+#: modules that the user named to make an environment, by its id
+_modules: dict[str, str] = {}
 _ARGUMENTS_OF_MAKE = frozenset(inspect.signature(gym.make).parameters) | {"render_mode"}
 
 
@@ -41,6 +45,8 @@ def make(env: gym.Env[Any, Any] | str, **arguments: Any) -> gym.Env[Any, Any]:
         _import(module, env)
     if not name:
         raise ValueError(f"{env!r} names no environment: write module:EnvId")
+    if colon:
+        _modules[name] = module
     try:
         return gym.make(name, **arguments)
     except gym.error.UnregisteredEnv:
@@ -77,7 +83,7 @@ def describe(env: gym.Env[Any, Any]) -> dict[str, Any]:
     """How to make an environment again, as plain data."""
     spec = env.spec
     if spec is None:
-        return {"id": None, "arguments": {}, "limit": None, "wrappers": []}
+        return {"id": None, "arguments": {}, "limit": None, "wrappers": [], "module": None}
     arguments = {name: value for name, value in spec.kwargs.items() if name != "render_mode"}
     registered = gym.registry.get(spec.id)
     if registered is not None:
@@ -91,7 +97,32 @@ def describe(env: gym.Env[Any, Any]) -> dict[str, Any]:
         "arguments": arguments,
         "limit": spec.max_episode_steps,
         "wrappers": [wrapper.name for wrapper in spec.additional_wrappers],
+        "module": _modules.get(spec.id),
     }
+
+
+def wrapped(env: gym.Env[Any, Any], name: str) -> gym.Env[Any, Any]:
+    """The environment inside the wrapper ``module:Wrapper``, which the user has to have typed."""
+    module, colon, attribute = name.rpartition(":")
+    if not colon or not module or not attribute:
+        raise ValueError(f"wrapper {name!r} is not written as module:Wrapper")
+    _import(module, name)
+    wrapper = getattr(sys.modules[module], attribute, None)
+    if not callable(wrapper):
+        raise ValueError(f"{name}: {module} has no wrapper {attribute!r}")
+    try:
+        made = wrapper(env)
+    except Exception as error:  # whatever a wrapper of the user's does
+        raise ValueError(f"{name} cannot wrap {env}: {error}") from error
+    if not isinstance(made, gym.Env):
+        raise ValueError(f"{name} made a {type(made).__name__}, which is no environment")
+    return made
+
+
+def typed_name(description: Mapping[str, Any]) -> str:
+    """What a user types for the environment of a description: ``EnvId`` or ``module:EnvId``."""
+    module, name = description.get("module"), printable(str(description["id"]))
+    return name if module is None else f"{printable(str(module))}:{name}"
 
 
 def make_described(
@@ -113,12 +144,17 @@ def make_described(
     if name is None:
         raise ValueError("it was made for an environment without an id: pass the same as env=")
     if not isinstance(name, str) or name not in gym.registry:
+        typed = typed_name(description)
         raise ValueError(
             f"it was made for {short(name)}, which is not registered: import the module that "
-            "registers it, or pass env="
+            "registers it, or pass env=; on the command line add --env "
+            f"{typed[:_LONGEST_NAME] if ':' in typed else 'module:EnvId'}"
         )
     if description["wrappers"]:
-        raise ValueError(f"it was made for a wrapped {name}: pass the wrapped one as env=")
+        raise ValueError(
+            f"it was made for a wrapped {name}: pass the wrapped one as env=; on the command line "
+            "add --wrap module:Wrapper"
+        )
     if not isinstance(arguments, dict):
         raise ValueError(f"arguments={short(arguments)} of the environment are not a table")
     for argument, value in arguments.items():

@@ -1,4 +1,4 @@
-"""Spaces as plain data, and back: Box, Discrete and MultiDiscrete."""
+"""Spaces as plain data, and back: all that consist of a fixed number of numbers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
-from gymnasium.spaces import Box, Discrete, MultiDiscrete
+from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Tuple
+
+#: how deep Tuple and Dict spaces may lie in one another
+_DEEPEST = 8
 
 
 def describe_space(space: gym.Space[Any]) -> dict[str, Any]:
@@ -28,13 +31,19 @@ def describe_space(space: gym.Space[Any]) -> dict[str, Any]:
             "shape": list(space.shape),
             "dtype": str(space.dtype),
         }
-    raise TypeError(
-        f"space {space} is neither Box nor Discrete nor MultiDiscrete: flatten it first"
-    )
+    if isinstance(space, MultiBinary):
+        n = list(space.shape) if isinstance(space.n, tuple) else int(space.n)
+        return {"space": "MultiBinary", "n": n}
+    if isinstance(space, Tuple):
+        return {"space": "Tuple", "parts": [describe_space(part) for part in space.spaces]}
+    if isinstance(space, Dict):
+        parts = [[name, describe_space(part)] for name, part in space.spaces.items()]
+        return {"space": "Dict", "parts": parts}
+    raise TypeError(f"space {space} does not hold a fixed number of numbers: wrap the environment")
 
 
-def space_from(description: Mapping[str, Any]) -> gym.Space[Any]:
-    """The space of a description.
+def space_from(description: Mapping[str, Any], depth: int = 0) -> gym.Space[Any]:
+    """The space of a description, which lies inside ``depth`` others.
 
     Raises
     ------
@@ -57,7 +66,13 @@ def space_from(description: Mapping[str, Any]) -> gym.Space[Any]:
                 for name in ("low", "high")
             )
             return Box(low, high, shape, dtype.type)
+        case "MultiBinary":
+            n = description["n"]
+            return MultiBinary([int(size) for size in n] if isinstance(n, list) else int(n))
+        case "Tuple" if depth < _DEEPEST:
+            return Tuple([space_from(part, depth + 1) for part in description["parts"]])
+        case "Dict" if depth < _DEEPEST:
+            parts = description["parts"]
+            return Dict([(str(name), space_from(part, depth + 1)) for name, part in parts])
         case other:
-            raise ValueError(
-                f"space {str(other)[:60]!r} is neither Box, Discrete nor MultiDiscrete"
-            )
+            raise ValueError(f"space {str(other)[:60]!r} is none that a file may describe")

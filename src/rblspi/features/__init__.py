@@ -10,10 +10,11 @@ from rblspi.features.conversion import (
     basis_to_text,
 )
 from rblspi.features.custom import FunctionBasis, TransformerBasis
-from rblspi.features.default import default_basis
+from rblspi.features.default import default_basis, with_bounds
 from rblspi.features.fourier import Fourier
 from rblspi.features.one_hot import OneHot
 from rblspi.features.polynomial import Polynomial
+from rblspi.features.random_fourier import RandomFourier
 from rblspi.features.rbf import RBFGrid
 from rblspi.features.tiles import TileCoding
 
@@ -27,6 +28,7 @@ __all__ = [
     "OneHot",
     "Polynomial",
     "RBFGrid",
+    "RandomFourier",
     "TileCoding",
     "TransformerBasis",
     "as_basis",
@@ -34,4 +36,5 @@ __all__ = [
     "basis_from_text",
     "basis_to_text",
     "default_basis",
+    "with_bounds",
 ]

@@ -17,6 +17,7 @@ from rblspi.features.custom import FunctionBasis, TransformerBasis
 from rblspi.features.fourier import Fourier
 from rblspi.features.one_hot import OneHot
 from rblspi.features.polynomial import Polynomial
+from rblspi.features.random_fourier import RandomFourier
 from rblspi.features.rbf import RBFGrid
 from rblspi.features.tiles import TileCoding
 
@@ -35,6 +36,7 @@ _SHORT_NAMES: dict[str, type[Basis]] = {
     "rbf": RBFGrid,
     "polynomial": Polynomial,
     "fourier": Fourier,
+    "random": RandomFourier,
     "tiles": TileCoding,
     "onehot": OneHot,
 }

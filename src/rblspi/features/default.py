@@ -3,43 +3,117 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 
 from rblspi.core.types import Matrix, Vector
+from rblspi.environments.vectors import vector_space
 from rblspi.features.base import Basis
-from rblspi.features.bounds import is_unbounded, limits
+from rblspi.features.bounds import circles, is_unbounded, limits, per_dimension, states_of
 from rblspi.features.one_hot import OneHot
 from rblspi.features.polynomial import Polynomial
+from rblspi.features.random_fourier import RandomFourier
 from rblspi.features.rbf import RBFGrid
 
 #: Gaussians along each dimension if there are 1, 2, ... dimensions: a few hundred in total
 CELLS = (12, 12, 5, 3, 3, 2, 2, 2)
+#: dimensions for which a grid would be too coarse, and random Fourier features are used instead
+FIRST_RANDOM, LAST_RANDOM = 5, 12
+#: the most combinations of discrete values that become a table: with a few actions, the posterior
+#: over its weights is updated in milliseconds
+MOST_STATES = 1000
+#: by how much of the range that random actions come across a learning agent may exceed it
+MARGIN = 0.25
 
 
 def default_basis(space: gym.Space[Any], scout: Callable[[], Matrix]) -> Basis:
     """Choose a basis by the observation space.
 
-    Discrete observations are encoded one-hot. Up to eight dimensions get a grid of Gaussians, up
-    to twenty a quadratic polynomial, and more than twenty a linear one.
+    Discrete observations are encoded one-hot: as a table where there are at most a thousand
+    combinations of values, otherwise component by component. Up to four dimensions get a grid of
+    Gaussians, up to twelve random Fourier features, up to twenty a quadratic polynomial, and more
+    than twenty a linear one.
 
     ``scout`` returns observations from the environment or the data, shape (N, d). It is called only
-    if a dimension has no bounds; such a dimension is scaled to the range of these observations.
+    if a dimension has no bounds, which is then scaled to the range of these observations, and for
+    random Fourier features, which are scaled to it in all dimensions.
     """
-    if isinstance(space, gym.spaces.Discrete | gym.spaces.MultiDiscrete):
-        return OneHot()
+    table = table_basis(space)
+    if table is not None:
+        return table
     low, high = limits(space)
+    if FIRST_RANDOM <= len(low) <= LAST_RANDOM:
+        return random_features_over(low, high, scout())
+    return basis_over(*_bounded(low, high, scout))
+
+
+def table_basis(space: gym.Space[Any]) -> OneHot | None:
+    """The basis of discrete observations; None where others are better."""
+    vectors, states = vector_space(space), states_of(space)
+    if isinstance(vectors, gym.spaces.Discrete):
+        return OneHot()
+    if states is not None and states <= MOST_STATES:
+        return OneHot(joint=True)
+    return OneHot() if isinstance(vectors, gym.spaces.MultiDiscrete) else None
+
+
+def with_bounds(basis: Basis, space: gym.Space[Any], scout: Callable[[], Matrix]) -> Basis:
+    """The basis itself, or where neither it nor the space has bounds, one scaled to what is seen.
+
+    ``scout`` is as for `default_basis`.
+    """
+    recipe: Any = basis
+    if not (hasattr(recipe, "low") and hasattr(recipe, "high")):
+        return basis
+    low, high = limits(space)
+    low = low if recipe.low is None else per_dimension("low", recipe.low, len(low))
+    high = high if recipe.high is None else per_dimension("high", recipe.high, len(high))
+    turning = circles(low, high, getattr(recipe, "angles", None))
+    missing = is_unbounded(low, high) & ~turning
+    if not missing.any():
+        return basis
+    low, high = _bounded(np.where(turning, -np.pi, low), np.where(turning, np.pi, high), scout)
+    found: Basis = replace(recipe, low=low.tolist(), high=high.tolist())
+    return found
+
+
+def _bounded(low: Vector, high: Vector, scout: Callable[[], Matrix]) -> tuple[Vector, Vector]:
+    """The bounds, with the range of what is seen in place of those that are missing."""
     unbounded = is_unbounded(low, high)
-    if unbounded.any():
-        # A learning agent gets further than random actions do: hence a margin on either side.
-        seen = scout()
-        first, last = seen.min(axis=0), seen.max(axis=0)
-        margin = np.maximum(0.25 * (last - first), 1e-6)
-        low = np.where(unbounded, first - margin, low)
-        high = np.where(unbounded, last + margin, high)
-    return basis_over(low, high)
+    if not unbounded.any():
+        return low, high
+    first, last = _seen_range(scout())
+    return np.where(unbounded, first, low), np.where(unbounded, last, high)
+
+
+def _seen_range(seen: Matrix) -> tuple[Vector, Vector]:
+    """A learning agent gets further than random actions do: hence a margin on either side."""
+    first, last = seen.min(axis=0), seen.max(axis=0)
+    margin = np.maximum(MARGIN * (last - first), 1e-6)
+    return first - margin, last + margin
+
+
+def random_features_over(low: Vector, high: Vector, seen: Matrix) -> RandomFourier:
+    """Random Fourier features for what is seen within bounds, which may be infinite.
+
+    The units of every dimension are the range of the observations with its margin. In these, the
+    width is the median distance between two of them.
+    """
+    turning = circles(low, high)
+    first, last = _seen_range(seen)
+    first = np.where(turning, low, np.maximum(first, low))
+    last = np.where(turning, high, np.minimum(last, high))
+    still = ~(first < last)  # a dimension of zero width cannot be scaled
+    first, last = np.where(still, first - 0.5, first), np.where(still, first + 0.5, last)
+    # Every observation and the one half of all later: pairs that have little to do with each other.
+    moved = np.abs(seen - np.roll(seen, len(seen) // 2, axis=0)) / (last - first)
+    moved = np.where(turning, np.minimum(moved, 1.0 - moved), moved)
+    width = float(np.median(np.linalg.norm(moved, axis=1)))
+    angles = np.flatnonzero(turning).tolist()
+    return RandomFourier(width=width or None, low=first.tolist(), high=last.tolist(), angles=angles)
 
 
 def basis_over(low: Vector, high: Vector) -> Basis:

@@ -14,8 +14,10 @@ from rblspi.core.compiled import jit
 from rblspi.core.types import Vector
 from rblspi.features.base import Basis, Features, constant_at
 from rblspi.features.bounds import (
+    Angles,
     Bound,
     bounds,
+    circles,
     counts_per_dimension,
     observation_shape,
     per_dimension,
@@ -81,6 +83,35 @@ def _rbf_grid(parameters: Vector, observation: Vector, out: Vector) -> None:
 
 
 @jit
+def _rbf_grid_with_angles(parameters: Vector, observation: Vector, out: Vector) -> None:
+    """The same grid, where some dimensions are a circle.
+
+    On a circle with the angle t and a centre c, the factor of a Gaussian is that of the distance
+    between (cos t, sin t) and (cos c, sin c), which is
+
+        exp(-|(cos t, sin t) - (cos c, sin c)|^2 / (2 sigma^2)) = exp((cos(t - c) - 1) / sigma^2).
+
+    ``parameters`` holds, for every dimension in reverse order: the number of centres, the factor
+    that makes angles of observations, or 0 on a line, 1 / sigma^2, and the centres.
+    """
+    size = 1
+    out[0] = 1.0
+    position = 0
+    for d in range(len(observation) - 1, -1, -1):
+        cells = int(parameters[position])
+        turn, precision = parameters[position + 1], parameters[position + 2]
+        for j in range(cells - 1, -1, -1):
+            distance = observation[d] - parameters[position + 3 + j]
+            exponent = -0.5 * distance * distance
+            if turn > 0.0:
+                exponent = math.cos(turn * distance) - 1.0
+            _multiply_block(out, size, math.exp(precision * exponent), j)
+        size *= cells
+        position += 3 + cells
+    out[size] = 1.0
+
+
+@jit
 def _multiply_block(out: Vector, size: int, factor: float, to: int) -> None:
     """Write the first ``size`` values times ``factor`` to block number ``to``."""
     # Unsigned indices spare compiled code the check for negative ones.
@@ -105,6 +136,9 @@ class RBFGrid(Basis):
         Standard deviation in units of delta: one number for all dimensions, or one for each.
     low, high : float or sequence of float, optional
         Bounds; by default those of the observation space.
+    angles : sequence of int, optional
+        Dimensions that are a circle, of the length high - low, or 2 pi where there are no bounds.
+        By default those with the bounds -pi and pi.
     """
 
     cells: int | Sequence[int] = 8
@@ -112,31 +146,40 @@ class RBFGrid(Basis):
     width: float | Sequence[float] = 1.0
     low: Bound = None
     high: Bound = None
+    angles: Angles = None
 
     def build(self, space: gym.Space[Any]) -> Features:
         """Build the features for a bounded space."""
         if self.centres not in ("cell", "edge"):
             raise ValueError(f"centres={self.centres!r} is neither 'cell' nor 'edge'")
-        low, high = bounds(space, self.low, self.high)
+        low, high = bounds(space, self.low, self.high, self.angles)
         least = 2 if self.centres == "edge" else 1
         cells = counts_per_dimension("cells", self.cells, len(low), least)
         width = per_dimension("width", self.width, len(low))
         if not ((width > 0) & np.isfinite(width)).all():
             raise ValueError(f"width={self.width} must be positive")
         size = self._require_feasible(math.prod(cells) + 1)
+        circular = circles(low, high, self.angles)
         parameters: list[float] = []
         for d in reversed(range(len(low))):
-            centres, delta = self._centres(low[d], high[d], cells[d])
-            spacing = 1.0 / width[d]
-            decays = np.exp(-(spacing**2) * (np.arange(cells[d]) + 0.5))
-            parameters += [cells[d], spacing / delta, spacing, 1.0 / delta, *centres, *decays]
+            centres, delta = self._centres(low[d], high[d], cells[d], bool(circular[d]))
+            if circular.any():
+                turn = 2.0 * math.pi / (high[d] - low[d]) if circular[d] else 0.0
+                sigma = width[d] * delta * (turn or 1.0)
+                parameters += [cells[d], turn, sigma**-2, *centres]
+            else:
+                spacing = 1.0 / width[d]
+                decays = np.exp(-(spacing**2) * (np.arange(cells[d]) + 0.5))
+                parameters += [cells[d], spacing / delta, spacing, 1.0 / delta, *centres, *decays]
         return Features(
-            *(_rbf_grid, np.array(parameters), size, observation_shape(space)),
+            _rbf_grid_with_angles if circular.any() else _rbf_grid,
+            *(np.array(parameters), size, observation_shape(space)),
             constant=constant_at(-1, size),
         )
 
-    def _centres(self, low: float, high: float, count: int) -> tuple[Vector, float]:
-        if self.centres == "edge":
+    def _centres(self, low: float, high: float, count: int, circular: bool) -> tuple[Vector, float]:
+        if self.centres == "edge" and not circular:
             return np.linspace(low, high, count), (high - low) / (count - 1)
         delta = (high - low) / count
-        return low + (np.arange(count, dtype=np.float64) + 0.5) * delta, delta
+        first = 0.0 if self.centres == "edge" else 0.5  # of a circle, low and high are one edge
+        return low + (np.arange(count, dtype=np.float64) + first) * delta, delta

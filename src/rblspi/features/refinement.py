@@ -11,7 +11,7 @@ from scipy.spatial.distance import cdist
 
 from rblspi.core.types import Matrix, Vector
 from rblspi.features.base import Basis, Features
-from rblspi.features.bounds import limits, observation_shape
+from rblspi.features.bounds import limits, observation_shape, states_of
 from rblspi.features.one_hot import OneHot
 from rblspi.features.rbf import RBFGrid
 
@@ -110,9 +110,11 @@ def finer(basis: Basis, space: gym.Space[Any], observations: Matrix) -> list[Bas
     observations : ndarray, shape (N, d)
         A sample of them.
     """
-    if isinstance(space, gym.spaces.Discrete):
-        table = not isinstance(basis, OneHot) and int(space.n) <= MOST
-        return [OneHot()] if table else []
+    single, states = observation_shape(space) == (), states_of(space)
+    if single or (states is not None and states <= MOST):
+        table = isinstance(basis, OneHot) and (single or basis.joint)
+        small = states is not None and states <= MOST
+        return [OneHot(joint=not single)] if small and not table else []
     grids = [_finer_grid(basis, space)] if isinstance(basis, RBFGrid) else []
     bins = int(MOST ** (1.0 / observations.shape[1]))
     cells = [cells_of(observations, bins)] if bins >= LEAST_BINS else []

@@ -24,7 +24,7 @@ from rblspi.core.types import Integers, Matrix, Vector
 from rblspi.data.columns import Columns
 from rblspi.data.encoding import Naming
 from rblspi.data.log import is_log, read_log
-from rblspi.data.transitions import Transitions
+from rblspi.data.transitions import Transitions, allowed_after
 from rblspi.features import Features
 from rblspi.model.buffer import TERMINAL
 from rblspi.model.statistics import Statistics, TDErrorSums, accumulate, empty
@@ -212,7 +212,7 @@ def _wrong_values_named(problem: Problem, chunk: Transitions) -> Iterator[None]:
     try:
         yield
     except (TypeError, ValueError):
-        Transitions.from_arrays(*chunk)
+        type(chunk).from_arrays(*chunk)
         if problem.actions is not None and (chunk.actions >= problem.actions).any():
             row = int(np.argmax(chunk.actions >= problem.actions))
             raise ValueError(
@@ -247,7 +247,9 @@ def conformed(chunk: Transitions) -> Transitions:
 
 def _next_actions(problem: Problem, policy: BatchPolicy, batch: Transitions, y: Matrix) -> Integers:
     """The actions of a policy in the next states, checked; TERMINAL where the state is terminal."""
-    chosen = np.asarray(policy(batch.next_observations, y))
+    allowed = allowed_after(batch)
+    masks = () if allowed is None else (allowed,)
+    chosen = np.asarray(policy(batch.next_observations, y, *masks))
     if chosen.shape != (batch.size,):
         raise ValueError(
             f"policy gave actions of shape {chosen.shape} for {batch.size} observations: it must "
@@ -262,4 +264,20 @@ def _next_actions(problem: Problem, policy: BatchPolicy, batch: Transitions, y: 
             f"policy gave action {chosen[row]} for the observation "
             f"{batch.next_observations[row].tolist()}: actions go from 0 to {problem.blocks - 1}"
         )
+    _require_allowed(problem, batch, chosen)
     return np.where(batch.terminated, TERMINAL, chosen).astype(np.int64, copy=False)
+
+
+def _require_allowed(problem: Problem, batch: Transitions, chosen: Integers) -> None:
+    """Raise an error if a policy takes an action that is not allowed."""
+    allowed = allowed_after(batch)
+    if allowed is None or problem.actions is None:
+        return
+    rows = np.flatnonzero(~batch.terminated)
+    forbidden = rows[~allowed[rows, chosen[rows]]]
+    if len(forbidden):
+        row = int(forbidden[0])
+        raise ValueError(
+            f"policy gave action {chosen[row]} for the observation "
+            f"{batch.next_observations[row].tolist()}, where next_allowed forbids it"
+        )

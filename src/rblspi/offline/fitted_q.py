@@ -13,7 +13,7 @@ from scipy.linalg import cho_factor, cho_solve
 from threadpoolctl import ThreadpoolController
 
 from rblspi.core.types import Array, Matrix, Vector
-from rblspi.data.transitions import Transitions
+from rblspi.data.transitions import Transitions, allowed_after
 from rblspi.features import Features
 from rblspi.offline.accumulation import (
     Problem,
@@ -23,7 +23,7 @@ from rblspi.offline.accumulation import (
     sums_of_policy,
 )
 from rblspi.offline.iterations import Iteration
-from rblspi.policies.choice import Greedy
+from rblspi.policies.choice import Greedy, best_actions, masked
 from rblspi.policies.given import PolicyFunction, first_action
 
 
@@ -162,8 +162,9 @@ def _targets_of_chunk(
     with _threads().limit(limits=1, user_api="blas"):
         for batch in chunk.batches(batch_rows(problem.features)):
             y = problem.features(batch.next_observations)
-            values = y @ weights.T
-            best, past = values.argmax(axis=1), (y @ before.T).argmax(axis=1)
+            allowed = allowed_after(batch)
+            values = masked(y @ weights.T, allowed)
+            best, past = values.argmax(axis=1), best_actions(y @ before.T, allowed)
             ahead = np.where(batch.terminated, 0.0, values.max(axis=1).clip(*limits))
             targets = batch.rewards + problem.discount * ahead
             by_action = (batch.actions == np.arange(problem.blocks)[:, None]) * targets

@@ -18,9 +18,9 @@ import gymnasium as gym
 import numpy as np
 
 from rblspi.core.types import Mask, Vector
-from rblspi.data.transitions import Transitions
+from rblspi.data.transitions import Transitions, concatenated
 from rblspi.features import Basis, OneHot, RBFGrid, TileCoding
-from rblspi.features.default import basis_over
+from rblspi.features.default import basis_over, table_basis
 from rblspi.offline.accumulation import Problem, conformed, not_empty, over_chunks
 from rblspi.offline.fitted_q import fitted_q_iteration, greedy_in, on_observations
 from rblspi.offline.judge import Judge
@@ -93,10 +93,11 @@ def _learnt(
 def candidates(chunks: Iterable[Transitions], space: gym.Space[Any] | None) -> list[Candidate]:
     """The bases that are compared; the first is the default."""
     first = conformed(not_empty(next(iter(chunks), None), chunks))
-    if isinstance(space, gym.spaces.Discrete | gym.spaces.MultiDiscrete) or (
-        space is None and are_states(first.observations)
-    ):
-        return [Candidate(OneHot(), RIDGE)]
+    table = OneHot() if space is None and are_states(first.observations) else None
+    if space is not None:
+        table = table_basis(space)
+    if table is not None:
+        return [Candidate(table, RIDGE)]
     moments = over_chunks(chunks, _moments_of_chunk, Moments.merge)
     low, high = moments.box(REACH)
     default = basis_over(low, high)
@@ -155,8 +156,7 @@ def first_rows(chunks: Iterable[Transitions]) -> Transitions:
         taken.append(conformed(chunk))
         if sum(part.size for part in taken) >= MOST_ROWS:
             break
-    columns = zip(*taken, strict=True)
-    return Transitions._make(np.concatenate(column) for column in columns).rows(0, MOST_ROWS)
+    return concatenated(taken).rows(0, MOST_ROWS)
 
 
 def halves(log: Transitions) -> Mask:
@@ -166,4 +166,4 @@ def halves(log: Transitions) -> Mask:
 
 
 def _part(log: Transitions, rows: Mask) -> Transitions:
-    return Transitions._make(column[rows] for column in log)
+    return log.select(rows)

@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from os import PathLike
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -23,7 +24,9 @@ from rblspi.core import check
 from rblspi.core.progress import Tell, progress
 from rblspi.core.types import Array, Matrix, Vector
 from rblspi.environments.lookup import describe, discrete_actions, make
-from rblspi.features import BasisLike, as_basis, default_basis
+from rblspi.environments.masks import action_mask
+from rblspi.environments.vectors import as_vectors
+from rblspi.features import BasisLike, as_basis, default_basis, with_bounds
 from rblspi.model.posterior import Posterior
 from rblspi.offline.value_errors import evaluate_values
 from rblspi.online import agent_file
@@ -89,14 +92,14 @@ class Agent(ABC):
         self.actions = int(discrete_actions(self.env).n)
         self.seed = _drawn_seed() if seed is None else check.count("seed", seed, least=0)
         agent_seed, environment_seed, basis_seed = np.random.SeedSequence(self.seed).spawn(3)
+        space = self.env.observation_space
+        scout = partial(observe_random_actions, self.env, basis_seed)
         self.basis = (
-            default_basis(
-                self.env.observation_space, lambda: observe_random_actions(self.env, basis_seed)
-            )
+            default_basis(space, scout)
             if basis is None
-            else as_basis(basis)
+            else with_bounds(as_basis(basis), space, scout)
         )
-        self.features = self.basis.build(self.env.observation_space)
+        self.features = self.basis.build(space)
         self._require_memory()
         self.rng = np.random.default_rng(agent_seed)
         self.session = Session(
@@ -191,7 +194,8 @@ class Agent(ABC):
         total_timesteps, episodes : int
             At least one of them.
         callback : callable, or sequence of them, optional
-            Called as ``callback(agent)`` after every episode; False stops the learning.
+            Called as ``callback(agent)`` after every episode; False stops the learning. One with
+            a method ``steps_to_go(agent)`` is called when so many steps are made.
         progress_bar : bool
         reset_num_timesteps : bool
             Whether `num_timesteps` counts from zero again. What was learnt always stays.
@@ -235,13 +239,16 @@ class Agent(ABC):
         self, steps: int, episodes: int, callbacks: Sequence[Callback], tell: Tell | None
     ) -> None:
         all_steps, all_episodes, chunk = steps, episodes, 100
+        periodic: list[Any] = [c for c in callbacks if hasattr(c, "steps_to_go")]
+        each_episode = [c for c in callbacks if not hasattr(c, "steps_to_go")]
         latest: deque[Vector] = deque(maxlen=SHOWN_EPISODES)
         while steps > 0 and episodes > 0 and not self._stopped:
             start = time.perf_counter()
             finished_before = self._finished
-            alone = callbacks or self._steps_to_plan() < check.LARGEST_COUNT
+            alone = each_episode or self._steps_to_plan() < check.LARGEST_COUNT
+            to_go = min((c.steps_to_go(self) for c in periodic), default=check.LARGEST_COUNT)
             made = self._run(
-                min(steps, chunk, max(self._steps_to_plan(), 1)),
+                min(steps, chunk, max(self._steps_to_plan(), 1), max(to_go, 1)),
                 1 if alone else min(episodes, chunk),
             )
             if self._steps_to_plan() <= 0:
@@ -254,11 +261,11 @@ class Agent(ABC):
             if tell is not None:
                 done = max(1.0 - steps / all_steps, 1.0 - episodes / all_episodes)
                 tell(done, self._words(latest))
-            if len(finished):
-                for callback in callbacks:
-                    answer = callback(self)
-                    if answer is not None and not answer:  # False, also NumPy's
-                        self.stop()
+            due = [c for c in periodic if c.steps_to_go(self) <= 0]
+            for callback in [*(each_episode if len(finished) else ()), *due]:
+                answer = callback(self)
+                if answer is not None and not answer:  # False, also NumPy's
+                    self.stop()
             if made == chunk:
                 chunk = _next_chunk(chunk, time.perf_counter() - start)
 
@@ -352,14 +359,19 @@ class Agent(ABC):
         state: Any = None,
         episode_start: Any = None,
         deterministic: bool = False,
+        action_masks: ArrayLike | None = None,
     ) -> tuple[Any, Any]:
         """Actions by the best estimate if ``deterministic``, else as the agent explores.
 
         Otherwise as `LinearPolicy.predict`.
         """
         with self._lock:
-            choose, space = self._choice(not deterministic), discrete_actions(self.env)
-            return choose_actions(self.features, choose, observation, space), state
+            choose, actions = self._choice(not deterministic), discrete_actions(self.env)
+            space = self.env.observation_space
+            if action_masks is None:
+                action_masks = action_mask(space, observation)
+            seen = as_vectors(space, observation)
+            return choose_actions(self.features, choose, seen, actions, action_masks), state
 
     def action_values(
         self, observation: ArrayLike, samples: int = 0, rng: np.random.Generator | None = None

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     AgentType = TypeVar("AgentType", bound=Agent)
 
 FORMAT = "rblspi-agent"
-VERSION = 5
+VERSION = 6
 
 
 class Description(NamedTuple):

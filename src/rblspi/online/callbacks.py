@@ -1,6 +1,7 @@
-"""Logs for other tools: Stable-Baselines3's monitor file, and TensorBoard.
+"""What happens while an agent learns: logs for other tools, checkpoints, evaluations.
 
-Both are callbacks: ``agent.learn(50_000, callback=[MonitorFile("monitor.csv"), ...])``.
+All are callbacks: ``agent.learn(50_000, callback=[MonitorFile("monitor.csv"), ...])``. One with a
+method ``steps_to_go(agent)`` is called when so many steps are made, any other after every episode.
 """
 
 from __future__ import annotations
@@ -11,13 +12,19 @@ import time
 from abc import ABC, abstractmethod
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+from rblspi.core import check
+from rblspi.core.files import write_text
+from rblspi.rollout.evaluate import evaluate
 
 if TYPE_CHECKING:
     from rblspi.online.agent import Agent
 
 #: episodes behind the means of TensorBoard, as in Stable-Baselines3
 SHOWN_EPISODES = 100
+#: the file of `EvalCallback`
+EVALUATIONS = "evaluations.csv"
 
 
 class _Log(ABC):
@@ -128,3 +135,169 @@ class TensorBoard(_Log):
     def close(self) -> None:
         """Write what is still in memory."""
         self._writer.close()
+
+
+class _Periodic(_Log):
+    """A callback that is called after every so many steps, counted from the agent's first one."""
+
+    def __init__(self, every: int) -> None:
+        self._every = every
+        self._due: int | None = None
+
+    def steps_to_go(self, agent: Agent) -> int:
+        """Steps until the next call."""
+        if self._due is None:
+            self._due = (agent.num_timesteps // self._every + 1) * self._every
+        return self._due - agent.num_timesteps
+
+    def __call__(self, agent: Agent) -> None:
+        """Do what is due, and look forward to the next time."""
+        self._due = None
+        self._do(agent)
+
+    @abstractmethod
+    def _do(self, agent: Agent) -> None:
+        """What is due."""
+
+    def close(self) -> None:
+        """Nothing is left to do."""
+
+
+class CheckpointCallback(_Periodic):
+    """Saves the agent after every so many steps, and keeps the latest of these files.
+
+    Parameters
+    ----------
+    save_freq : int
+        Steps from one to the next.
+    save_path : path
+        A folder, which is made if there is none.
+    name_prefix : str
+        Files are called ``PREFIX_STEPS.npz``. Others in the folder are left alone.
+    keep : int
+        How many are kept; older ones are removed once a new one is complete.
+    """
+
+    def __init__(
+        self,
+        save_freq: int,
+        save_path: str | PathLike[str],
+        name_prefix: str = "agent",
+        keep: int = 3,
+    ) -> None:
+        super().__init__(check.count("save_freq", save_freq))
+        self._folder, self._prefix = Path(save_path), name_prefix
+        self._keep = check.count("keep", keep)
+
+    def _do(self, agent: Agent) -> None:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        agent.save(self._folder / f"{self._prefix}_{agent.num_timesteps}.npz")
+        for _, file in sorted(self._files())[: -self._keep]:
+            file.unlink(missing_ok=True)
+
+    def _files(self) -> list[tuple[int, Path]]:
+        """The checkpoints in the folder, with their steps."""
+        found = []
+        for file in self._folder.glob(f"{self._prefix}_*.npz"):
+            steps = file.stem.removeprefix(f"{self._prefix}_")
+            if steps.isdecimal():
+                found.append((int(steps), file))
+        return found
+
+
+class EvaluationRow(NamedTuple):
+    """One evaluation of the greedy policy: its mean return, and the ends of its interval."""
+
+    timesteps: int
+    mean: float
+    low: float
+    high: float
+
+
+class EvalCallback(_Periodic):
+    """Evaluates the greedy policy after every so many steps, and keeps the best one so far.
+
+    The arguments are called as in Stable-Baselines3.
+
+    Parameters
+    ----------
+    eval_env : gymnasium.Env or str, optional
+        By default a copy of the agent's own, as for `rblspi.evaluate`.
+    n_eval_episodes : int
+    eval_freq : int
+        Steps from one evaluation to the next.
+    best_model_save_path : path, optional
+        A folder for ``best.npz``, the policy with the highest mean return so far, and
+        ``evaluations.csv``, with a row for every evaluation.
+    deterministic : bool
+        Whether random actions are left out.
+    seed : int
+        Of the evaluations, the same for all of them.
+    resume : bool
+        Whether evaluations go on after those in ``evaluations.csv``.
+
+    Attributes
+    ----------
+    history : list of EvaluationRow
+    best : EvaluationRow or None
+    best_policy : LinearPolicy or None
+        None also where the best one was found before the callback was made.
+    """
+
+    def __init__(
+        self,
+        eval_env: Any = None,
+        *,
+        n_eval_episodes: int = 10,
+        eval_freq: int = 10_000,
+        best_model_save_path: str | PathLike[str] | None = None,
+        deterministic: bool = True,
+        seed: int = 0,
+        resume: bool = False,
+    ) -> None:
+        super().__init__(check.count("eval_freq", eval_freq))
+        self._env, self._seed, self._deterministic = eval_env, seed, deterministic
+        self._episodes = check.count("n_eval_episodes", n_eval_episodes)
+        self._folder = None if best_model_save_path is None else Path(best_model_save_path)
+        self.history: list[EvaluationRow] = []
+        self.best_policy: Any = None
+        if resume and self._folder is not None and (self._folder / EVALUATIONS).exists():
+            self.history = _read_evaluations(self._folder / EVALUATIONS)
+
+    @property
+    def best(self) -> EvaluationRow | None:
+        """The evaluation with the highest mean return, the first of them."""
+        return max(self.history, key=lambda row: row.mean, default=None)
+
+    def _do(self, agent: Agent) -> None:
+        found = evaluate(
+            agent,
+            self._env,
+            self._episodes,
+            deterministic=self._deterministic,
+            seed=self._seed,
+        ).mean_return
+        row = EvaluationRow(agent.num_timesteps, found.mean, found.low, found.high)
+        self.history = [r for r in self.history if r.timesteps < row.timesteps]
+        better = self.best is None or row.mean > self.best.mean
+        self.history.append(row)
+        if better:
+            self.best_policy = agent.policy(explore=not self._deterministic)
+        if self._folder is not None:
+            self._write(better)
+
+    def _write(self, better: bool) -> None:
+        assert self._folder is not None
+        self._folder.mkdir(parents=True, exist_ok=True)
+        if better:
+            self.best_policy.save(self._folder / "best.npz")
+        lines = [",".join(EvaluationRow._fields), *(",".join(map(str, r)) for r in self.history)]
+        write_text(self._folder / EVALUATIONS, "\n".join(lines) + "\n")
+
+
+def _read_evaluations(file: Path) -> list[EvaluationRow]:
+    rows = [line.split(",") for line in file.read_text(encoding="utf-8").splitlines()[1:]]
+    try:
+        return [EvaluationRow(int(row[0]), *map(float, row[1:])) for row in rows]
+    except (ValueError, TypeError, IndexError):
+        raise ValueError(f"{file} does not hold evaluations: rename it") from None

@@ -34,7 +34,7 @@ from scipy.linalg import block_diag
 from rblspi.core import check
 from rblspi.core import linear_algebra as la
 from rblspi.core.compiled import jit_inlined
-from rblspi.core.types import Array, Integers, Matrix, Vector
+from rblspi.core.types import Allowed, Array, Integers, Matrix, Vector
 from rblspi.data.transitions import Transitions
 from rblspi.features import BasisLike
 from rblspi.model.posterior import Posterior
@@ -71,18 +71,20 @@ def _new_state(weights: Vector, actions: int, root: float) -> State:
 
 
 @jit_inlined
-def act(agent: State, x: Vector, rng: Any) -> int:
-    """The action of the highest bound; ties go to the first."""
-    n, best, highest = len(x), 0, -np.inf
+def act(agent: State, x: Vector, allowed: Allowed, rng: Any) -> int:
+    """The allowed action of the highest bound; ties go to the first."""
+    n, best, highest = len(x), -1, -np.inf
     for a in range(len(agent.factors)):
+        if not allowed[a]:
+            continue
         row = agent.workspace_row[0]
         la.copy_vector(x, row)
         la.whiten_rows(agent.factors[a], agent.workspace_row)
         mean = la.dot(agent.weights[0, a * n : (a + 1) * n], x)
         bound = mean + math.sqrt(la.dot(row, row))  # line 5
-        if bound > highest:
+        if best < 0 or bound > highest:
             best, highest = a, bound
-    return best  # line 6
+    return max(best, 0)  # line 6
 
 
 class LSVIUCB(PlanningAgent):

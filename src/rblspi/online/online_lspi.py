@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from rblspi.core import check
 from rblspi.core import linear_algebra as la
 from rblspi.core.compiled import jit, jit_borrowing, jit_inlined
-from rblspi.core.types import Integers, Matrix, Vector
+from rblspi.core.types import Allowed, Integers, Matrix, Vector
 from rblspi.features import BasisLike
 from rblspi.model.buffer import CAPACITY, TERMINAL, Buffer, append, gather, is_full, new_buffer
 from rblspi.online.agent import Agent
@@ -62,18 +62,25 @@ class State(NamedTuple):
 
 
 @jit_inlined
-def act(agent: State, x: Vector, rng: Any) -> int:
+def act(agent: State, x: Vector, allowed: Allowed, rng: Any) -> int:
     """Epsilon-greedy; on-policy, the action that was already chosen."""
     chosen = agent.chosen[0]
     agent.chosen[0] = NOT_CHOSEN
     if chosen >= 0:
         return int(chosen)
-    return epsilon_greedy(agent.weights, x, agent.epsilon[0], rng)
+    return epsilon_greedy(agent.weights, x, agent.epsilon[0], allowed, rng)
 
 
 @jit_inlined
 def observe(
-    agent: State, x: Vector, action: int, reward: float, y: Vector, end: int, rng: Any
+    agent: State,
+    x: Vector,
+    action: int,
+    reward: float,
+    y: Vector,
+    next_allowed: Allowed,
+    end: int,
+    rng: Any,
 ) -> None:
     """Absorb a transition; every K of them, solve for the weights."""
     ended = end != CONTINUES
@@ -81,10 +88,10 @@ def observe(
     next_action = TERMINAL
     if end != TERMINATED:
         if agent.on_policy:
-            next_action = epsilon_greedy(agent.weights, y, agent.epsilon[0], rng)
+            next_action = epsilon_greedy(agent.weights, y, agent.epsilon[0], next_allowed, rng)
             agent.chosen[0] = NOT_CHOSEN if ended else next_action
         else:
-            next_action = greedy(agent.weights, y)
+            next_action = greedy(agent.weights, y, next_allowed)
     append(agent.buffer, x, action, reward, y, next_action)
     agent.counters[TRANSITIONS] += 1
     due = is_due(agent.update_every, agent.counters[TRANSITIONS], ended)

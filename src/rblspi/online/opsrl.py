@@ -38,13 +38,14 @@ import numba
 import numpy as np
 
 from rblspi.core.compiled import jit, jit_borrowing, jit_inlined
-from rblspi.core.types import Integers, Matrix, Vector
+from rblspi.core.types import Allowed, Integers, Matrix, Vector
 from rblspi.online.table import (
     MEAN,
     NAMELESS,
     SQUARES,
     Table,
     TableAgent,
+    allow,
     best_action,
     concentration,
     count_outcome,
@@ -77,11 +78,12 @@ class State(NamedTuple):
 
 
 @jit_inlined
-def act(agent: State, x: Vector, rng: Any) -> int:
+def act(agent: State, x: Vector, allowed: Allowed, rng: Any) -> int:
     """Act by the plan, made anew if that is due."""
+    allow(agent.table, x, allowed)
     if agent.counters[DUE] != NOTHING:
         _plan_anew(agent, rng)
-    return best_action(agent.sampled, x)  # line 6
+    return best_action(agent.sampled, x, allowed)  # line 6
 
 
 @jit
@@ -96,11 +98,20 @@ def _plan_anew(agent: State, rng: Any) -> None:
 
 @jit_inlined
 def observe(
-    agent: State, x: Vector, action: int, reward: float, y: Vector, end: int, rng: Any
+    agent: State,
+    x: Vector,
+    action: int,
+    reward: float,
+    y: Vector,
+    next_allowed: Allowed,
+    end: int,
+    rng: Any,
 ) -> None:
     """Count the transition, and say what is due."""
     states = len(x)
     pair = action * states + index(x)
+    if end != TERMINATED:
+        allow(agent.table, y, next_allowed)
     place = count_outcome(agent.table, pair, states if end == TERMINATED else index(y))
     weight = rng.standard_exponential()
     if place != NAMELESS:

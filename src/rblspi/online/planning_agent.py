@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from rblspi.core.check import LARGEST_COUNT
 from rblspi.core.compiled import jit_inlined
-from rblspi.core.types import Integers, Matrix, Vector
+from rblspi.core.types import Allowed, Integers, Matrix, Vector
 from rblspi.data.transitions import Transitions
 from rblspi.features import BasisLike
 from rblspi.online.agent import Agent
@@ -44,14 +44,21 @@ def counter_ranges(steps: int) -> tuple[ArrayLike, ArrayLike]:
 
 
 @jit_inlined
-def act(agent: State, x: Vector, rng: Any) -> int:
+def act(agent: State, x: Vector, allowed: Allowed, rng: Any) -> int:
     """Greedy in the value function that it explores by."""
-    return greedy(agent.weights[agent.counters[STEP]], x)
+    return greedy(agent.weights[agent.counters[STEP]], x, allowed)
 
 
 @jit_inlined
 def observe(
-    agent: State, x: Vector, action: int, reward: float, y: Vector, end: int, rng: Any
+    agent: State,
+    x: Vector,
+    action: int,
+    reward: float,
+    y: Vector,
+    next_allowed: Allowed,
+    end: int,
+    rng: Any,
 ) -> None:
     """Count the transition; the loop puts it into the memory.
 

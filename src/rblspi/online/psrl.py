@@ -44,7 +44,7 @@ import numba
 import numpy as np
 
 from rblspi.core.compiled import jit, jit_inlined
-from rblspi.core.types import Integers, Vector
+from rblspi.core.types import Allowed, Integers, Vector
 from rblspi.online.table import (
     ANYWHERE,
     MEAN,
@@ -52,6 +52,7 @@ from rblspi.online.table import (
     Model,
     Table,
     TableAgent,
+    allow,
     best_action,
     concentration,
     count_outcome,
@@ -77,21 +78,31 @@ class State(NamedTuple):
 
 
 @jit_inlined
-def act(agent: State, x: Vector, rng: Any) -> int:
+def act(agent: State, x: Vector, allowed: Allowed, rng: Any) -> int:
     """Act by the best policy of the sampled model, drawn afresh if it is due."""
+    allow(agent.table, x, allowed)
     if agent.counters[MODEL_DUE]:
         draw_model(agent, rng)  # line 3
         plan(agent.table, agent.sampled)  # line 4
-    return best_action(agent.sampled, x)  # line 6
+    return best_action(agent.sampled, x, allowed)  # line 6
 
 
 @jit_inlined
 def observe(
-    agent: State, x: Vector, action: int, reward: float, y: Vector, end: int, rng: Any
+    agent: State,
+    x: Vector,
+    action: int,
+    reward: float,
+    y: Vector,
+    next_allowed: Allowed,
+    end: int,
+    rng: Any,
 ) -> None:
     """Count the transition; a new model is due after an episode, or where visits have doubled."""
     states = len(x)
     pair = action * states + index(x)
+    if end != TERMINATED:
+        allow(agent.table, y, next_allowed)
     count_outcome(agent.table, pair, states if end == TERMINATED else index(y))  # line 8
     take_reward(agent.table, pair, reward)
     agent.counters[STEPS] += 1

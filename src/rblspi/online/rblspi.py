@@ -23,7 +23,7 @@ import numpy as np
 from rblspi.core import check
 from rblspi.core.compiled import jit_borrowing, jit_inlined
 from rblspi.core.linear_algebra import dot
-from rblspi.core.types import Integers, Vector
+from rblspi.core.types import Allowed, Integers, Vector
 from rblspi.features import BasisLike
 from rblspi.model.buffer import CAPACITY, TERMINAL, Buffer, append, is_full, new_buffer
 from rblspi.model.incremental import (
@@ -93,18 +93,25 @@ class State(NamedTuple):
 
 
 @jit_inlined
-def act(agent: State, x: Vector, rng: Any) -> int:
+def act(agent: State, x: Vector, allowed: Allowed, rng: Any) -> int:
     """Greedy in the sampled value function."""
-    return greedy(agent.sampled, x)  # line 4
+    return greedy(agent.sampled, x, allowed)  # line 4
 
 
 @jit_inlined
 def observe(
-    agent: State, x: Vector, action: int, reward: float, y: Vector, end: int, rng: Any
+    agent: State,
+    x: Vector,
+    action: int,
+    reward: float,
+    y: Vector,
+    next_allowed: Allowed,
+    end: int,
+    rng: Any,
 ) -> None:
     """Absorb a transition; every K of them, improve the policy and sample a value function."""
     ended = end != CONTINUES
-    next_action = TERMINAL if end == TERMINATED else _next_action(agent, y)
+    next_action = TERMINAL if end == TERMINATED else _next_action(agent, y, next_allowed)
     append(agent.buffer, x, action, reward, y, next_action)  # lines 6-8
     agent.counters[TRANSITIONS] += 1
     if agent.noise_std == 0.0:
@@ -125,15 +132,15 @@ def observe(
 
 
 @jit_borrowing
-def _next_action(agent: State, y: Vector) -> int:
+def _next_action(agent: State, y: Vector, allowed: Allowed) -> int:
     """What the policy under evaluation does next: the mean's greedy action.
 
     A share of the transitions is evaluated with the exploring policy instead.
     """
     t = agent.counters[TRANSITIONS]
     if math.floor((t + 1) * agent.on_policy) > math.floor(t * agent.on_policy):
-        return greedy(agent.sampled, y)
-    return greedy(agent.mean, y)
+        return greedy(agent.sampled, y, allowed)
+    return greedy(agent.mean, y, allowed)
 
 
 @jit_borrowing

@@ -30,6 +30,7 @@ from rblspi.data.transitions import Transitions
 from rblspi.features import BasisLike
 from rblspi.online.planning_agent import PlanningAgent
 from rblspi.online.value_iteration import Regression, Rows, ValueScale, value_iteration
+from rblspi.policies.choice import masked
 
 #: sigma, in units of the spread of values, unless it is given
 NOISE = 0.1
@@ -142,11 +143,10 @@ class RLSVI(PlanningAgent):
         for h in reversed(range(len(draw))):
             scale = self._scale(transitions, len(draw) - h)
             here = slice(None) if steps is None else steps == h
-            chosen = Transitions._make(column[here] for column in transitions)
-            rows = Rows.of(chosen, self.features, self.actions)
+            rows = Rows.of(transitions.select(here), self.features, self.actions)
             centre = scale.constant(self.features, self.actions)
             regression = Regression.of(rows, (noise / prior) ** 2, centre)
-            ahead = (rows.y @ weights[h + 1].T).max(axis=1)
+            ahead = masked(rows.y @ weights[h + 1].T, rows.allowed).max(axis=1)
             targets = rows.rewards + self.discount * rows.going * ahead  # line 3
             weights[h] = regression.solve(targets, noise * draw[h])  # line 4
         return weights[:-1]

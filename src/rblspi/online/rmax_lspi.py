@@ -45,6 +45,7 @@ from rblspi.features import BasisLike
 from rblspi.model.buffer import TERMINAL
 from rblspi.online.planning_agent import PlanningAgent
 from rblspi.online.value_iteration import Regression, Rows, ValueScale
+from rblspi.policies.choice import best_actions
 
 #: lambda, in visits: it makes A invertible
 PENALTY = 0.01
@@ -121,7 +122,7 @@ class RmaxLSPI(PlanningAgent):
         weights = (centre if start is None else start) - centre
         chosen = None
         for _ in range(MOST_POLICIES):
-            before, chosen = chosen, np.argmax(rows.y @ weights.T, axis=1)
+            before, chosen = chosen, best_actions(rows.y @ weights.T, rows.allowed)
             chosen[problem.cut] = TERMINAL
             if before is not None and (chosen == before).all():
                 break
@@ -135,7 +136,10 @@ class RmaxLSPI(PlanningAgent):
         for x, places in zip(rows.x, rows.places, strict=True):
             here[places] = regression.deviations(x)
         ahead = regression.deviations(rows.y)
-        return here**2 * visits > 1.0, (ahead**2 * visits > 1.0) & (rows.going > 0.0)[:, None]
+        hopeful = (ahead**2 * visits > 1.0) & (rows.going > 0.0)[:, None]
+        if rows.allowed is not None:
+            hopeful &= rows.allowed
+        return here**2 * visits > 1.0, hopeful
 
 
 class _Problem(NamedTuple):

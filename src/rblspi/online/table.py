@@ -12,9 +12,10 @@ from numpy.typing import ArrayLike
 
 from rblspi.core import check
 from rblspi.core.compiled import jit, jit_borrowing
-from rblspi.core.types import Integers, Matrix, Vector
+from rblspi.core.types import Allowed, Integers, Matrix, Vector
 from rblspi.environments.lookup import make
 from rblspi.features import BasisLike, OneHot, as_basis
+from rblspi.features.bounds import observation_shape, states_of
 from rblspi.online.agent import Agent, Cost
 
 #: outcomes that are kept for a state and action
@@ -53,6 +54,7 @@ class Table(NamedTuple):
     sizes: Integers  # how many outcomes there are              (k,)
     visits: Integers  #                                         (k,)
     visits_before: Integers  # at the last plan                 (k,)
+    forbidden: Integers  # 1 where the pair was not allowed     (k,)
     rewards: Matrix  # MEAN and SQUARES of every pair           (k, 2)
     surprises: Matrix  # SURPRISES and EXPOSURE by action       (actions, 2)
     discount: float
@@ -62,19 +64,21 @@ class Table(NamedTuple):
     def integer_ranges(self, actions: int) -> dict[str, tuple[ArrayLike, ArrayLike]]:
         """Lowest and highest values that a file may hold, by field."""
         pairs, outcomes = self.outcomes.shape
-        return {"outcomes": (0, pairs // actions), "sizes": (0, outcomes)}
+        states = pairs // actions
+        return {"outcomes": (0, states), "sizes": (0, outcomes), "forbidden": (0, 1)}
 
 
 def new_table(actions: int, states: int, discount: float) -> Table:
     """Before the first step."""
     k, most = actions * states, min(states + 1, MOST_OUTCOMES)
-    whole = [np.zeros(k, np.int64) for _ in range(4)]
+    whole = [np.zeros(k, np.int64) for _ in range(5)]
     return Table(
         outcomes=np.zeros((k, most), np.int64),
         counts=np.zeros((k, most), np.int64),
         sizes=whole[0],
         visits=whole[1],
         visits_before=whole[2],
+        forbidden=whole[4],
         rewards=np.zeros((k, 2)),
         surprises=np.ones((actions, 2)),
         discount=discount,
@@ -93,14 +97,22 @@ def index(x: Vector) -> int:
 
 
 @jit_borrowing
-def best_action(values: Vector, x: Vector) -> int:
-    """argmax_a Q(s, a); ties go to the first action."""
-    states, best = len(x), 0
+def best_action(values: Vector, x: Vector, allowed: Allowed) -> int:
+    """argmax_a Q(s, a) over the allowed actions; ties go to the first of them."""
+    states, best = len(x), -1
     state = index(x)
-    for a in range(1, len(values) // states):
-        if values[a * states + state] > values[best * states + state]:
+    for a in range(len(values) // states):
+        if allowed[a] and (best < 0 or values[a * states + state] > values[best * states + state]):
             best = a
-    return best
+    return max(best, 0)
+
+
+@jit_borrowing
+def allow(table: Table, x: Vector, allowed: Allowed) -> None:
+    """Write down which actions are allowed in a state."""
+    states, state = len(x), index(x)
+    for a in range(len(allowed)):
+        table.forbidden[a * states + state] = 0 if allowed[a] else 1
 
 
 @jit_borrowing
@@ -169,7 +181,7 @@ def plan(table: Table, action_values: Vector) -> None:
     values = table.workspace_values[:states]
     table.workspace_values[states] = 0.0  # after the end
     for s in range(states):
-        values[s] = action_values[s::states].max()
+        values[s] = _state_value(table, s, action_values)
     change, allowed, forward = 1.0, 0.0, False
     while change > allowed:
         forward = not forward
@@ -188,15 +200,23 @@ def plan(table: Table, action_values: Vector) -> None:
 def _back_up(table: Table, state: int, average: float, action_values: Vector) -> float:
     """R + discount sum P V for all actions in a state; the highest of them."""
     model, values = table.workspace_model, table.workspace_values
-    highest = -np.inf
     for pair in range(state, len(action_values), len(values) - 1):
         place = model.place[pair]
         expected = model.elsewhere[pair] * (average if place == ANYWHERE else values[place])
         for i in range(table.sizes[pair]):
             expected += model.probabilities[pair, i] * values[table.outcomes[pair, i]]
         action_values[pair] = model.rewards[pair] + table.discount * expected
-        highest = max(highest, action_values[pair])
-    return highest
+    return _state_value(table, state, action_values)
+
+
+@jit_borrowing
+def _state_value(table: Table, state: int, action_values: Vector) -> float:
+    """The highest value of an allowed action; 0 if there is none, as after the end."""
+    highest = -np.inf
+    for pair in range(state, len(action_values), len(table.workspace_values) - 1):
+        if not table.forbidden[pair]:
+            highest = max(highest, action_values[pair])
+    return highest if highest > -np.inf else 0.0
 
 
 class TableAgent(Agent):
@@ -214,12 +234,13 @@ class TableAgent(Agent):
         seed: int | None = None,
     ) -> None:
         environment, name = make(env), type(self).__name__
-        if not isinstance(environment.observation_space, gym.spaces.Discrete):
+        if states_of(environment.observation_space) is None:
             raise TypeError(
-                f"{name} counts visits of states and needs a Discrete observation space, not "
-                f"{environment.observation_space}: use RBLSPI, which learns with features"
+                f"{name} counts visits of states and needs a Discrete observation space, or one of "
+                f"several discrete parts, not {environment.observation_space}: use RBLSPI, which "
+                "learns with features"
             )
-        if basis is not None and as_basis(basis) != OneHot():
+        if basis is not None and as_basis(basis) not in (OneHot(), OneHot(joint=True)):
             raise TypeError(f"{name} learns a table and takes no basis but OneHot(), not {basis}")
         if check.fraction("discount", discount) == 1.0:
             raise ValueError(
@@ -227,7 +248,8 @@ class TableAgent(Agent):
                 "discount below 1, such as 0.99"
             )
         self._best: tuple[int, Vector] = (-1, np.empty(0))  # visits behind it, action values
-        super().__init__(environment, OneHot(), discount=discount, seed=seed)
+        single = observation_shape(environment.observation_space) == ()
+        super().__init__(environment, OneHot(joint=not single), discount=discount, seed=seed)
 
     @abstractmethod
     def _make_best_model(self) -> None:

@@ -19,8 +19,9 @@ from scipy.linalg import cholesky, solve_triangular
 from scipy.sparse import csr_matrix, issparse, vstack
 
 from rblspi.core.types import Matrix, Vector
-from rblspi.data.transitions import Transitions
+from rblspi.data.transitions import Transitions, allowed_after
 from rblspi.features import Features
+from rblspi.policies.choice import masked
 
 #: share of features that are not zero below which sparse products are faster
 SPARSE = 0.1
@@ -78,6 +79,7 @@ class Rows(NamedTuple):
     rewards: Vector  #                           (rows,)
     y: Any  # phi(s')                            (rows, n)
     going: Vector  # 0 where it terminated, else 1, or a probability between  (rows,)
+    allowed: NDArray[np.bool_] | None = None  # which actions in s'; None: all  (rows, actions)
 
     @classmethod
     def of(cls, transitions: Transitions, features: Features, actions: int) -> Self:
@@ -87,7 +89,9 @@ class Rows(NamedTuple):
         y = csr_matrix(y) if issparse(x) else y
         places = [np.flatnonzero(transitions.actions == a) for a in range(actions)]
         rows = [x[place] for place in places]
-        return cls(rows, places, transitions.rewards, y, np.where(transitions.terminated, 0.0, 1.0))
+        going = np.where(transitions.terminated, 0.0, 1.0)
+        allowed = allowed_after(transitions)
+        return cls(rows, places, transitions.rewards, y, going, allowed)
 
     def in_order(self) -> Any:
         """phi(s) of all rows, whatever their action, shape (rows, n)."""
@@ -181,7 +185,7 @@ def value_iteration(
     allowed = max(1.0 - discount, 1e-3) * precision
     targets = np.full(len(rows.rewards), np.inf)
     for _ in range(MOST_SWEEPS):
-        ahead = (rows.y @ weights.T + bonus).max(axis=1).clip(*limits)
+        ahead = masked(rows.y @ weights.T + bonus, rows.allowed).max(axis=1).clip(*limits)
         before, targets = targets, rows.rewards + discount * rows.going * ahead
         if np.abs(targets - before).max() <= allowed:
             break

@@ -22,7 +22,8 @@ from matplotlib.ticker import FormatStrFormatter, LogLocator, MaxNLocator, NullF
 
 from rblspi.core import check
 from rblspi.core.types import Array, Integers
-from rblspi.features.bounds import bounds, input_size
+from rblspi.environments.vectors import as_vector, vector_space
+from rblspi.features.bounds import bounds, input_size, observation_shape
 from rblspi.plotting.style import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILLION
 from rblspi.policies.linear import LinearPolicy
 from rblspi.rollout.evaluate import (
@@ -144,7 +145,7 @@ def compute(
     point = middle if at is None else np.asarray(at, dtype=np.float64)
     if point.shape != (size,):
         raise ValueError(f"at={at} must have {size} numbers, one for each dimension")
-    discrete = not isinstance(policy.observation_space, gym.spaces.Box)
+    discrete = not isinstance(vector_space(policy.observation_space), gym.spaces.Box)
     if discrete:
         point = np.round(point)
     axes = [
@@ -176,8 +177,7 @@ def _slice(policy: LinearPolicy, dims: tuple[int, ...], axes: list[Array], point
     rows = np.tile(point, (grid[0].size, 1))
     for d, values in zip(dims, grid, strict=True):
         rows[:, d] = values.ravel()
-    shape = policy.observation_space.shape or ()
-    observations = rows.reshape(-1, *shape)
+    observations = rows.reshape(-1, *observation_shape(policy.observation_space))
     answers, chosen = policy.action_values(observations), policy(observations)
     form = (*grid[0].shape, policy.actions)
     std = None if answers.std is None else answers.std.reshape(form)
@@ -192,14 +192,15 @@ def _visited(actor: Actor, env: gym.Env[Any, Any] | str | None, seed: int) -> li
     with environment_for(actor, env) as environment:
         played = play(environment, act, _EPISODES, seed=seed, longest=_LONGEST - 1)
         paths = [[s.observation for s in steps] + [steps[-1].next_observation] for steps in played]
-    return [np.array(path, dtype=np.float64).reshape(len(path), -1) for path in paths]
+        space = environment.observation_space
+    return [np.array([as_vector(space, observation) for observation in path]) for path in paths]
 
 
 def _limits(policy: LinearPolicy, seen: Array, low: Any, high: Any) -> tuple[Array, Array]:
     """Bounds of the maps: given, of the basis, of the space, or of the observations seen."""
     low = getattr(policy.basis, "low", None) if low is None else low
     high = getattr(policy.basis, "high", None) if high is None else high
-    space = policy.observation_space
+    space = vector_space(policy.observation_space)
     if not isinstance(space, gym.spaces.Box):
         return bounds(space)
     try:

@@ -16,34 +16,55 @@ from scipy.linalg import solve_triangular
 
 from rblspi.core.compiled import jit, jit_borrowing
 from rblspi.core.linear_algebra import dot
-from rblspi.core.types import Array, Integers, Matrix, Vector
+from rblspi.core.types import Allowed, Array, Integers, Matrix, Vector
 from rblspi.model.posterior import Posterior
 
 
 @jit_borrowing
-def greedy(weights: Vector, x: Vector) -> int:
-    """argmax_a x'theta_a; ties go to the first action."""
+def greedy(weights: Vector, x: Vector, allowed: Allowed) -> int:
+    """argmax_a x'theta_a over the allowed actions; ties go to the first of them."""
     n = len(x)
-    best, highest = 0, -np.inf
+    best, highest = -1, -np.inf
     for a in range(len(weights) // n):
-        value = dot(weights[a * n : (a + 1) * n], x)
-        if value > highest:
-            best, highest = a, value
-    return best
+        if allowed[a]:
+            value = dot(weights[a * n : (a + 1) * n], x)
+            if best < 0 or value > highest:
+                best, highest = a, value
+    return max(best, 0)
 
 
 @jit
-def epsilon_greedy(weights: Vector, x: Vector, epsilon: float, rng: Any) -> int:
-    """Greedy, or with probability epsilon an action drawn uniformly."""
+def epsilon_greedy(weights: Vector, x: Vector, epsilon: float, allowed: Allowed, rng: Any) -> int:
+    """Greedy, or with probability epsilon an allowed action drawn uniformly."""
     if rng.random() < epsilon:
-        return int(rng.random() * (len(weights) // len(x)))
-    return greedy(weights, x)
+        return random_action(allowed, rng)
+    return greedy(weights, x, allowed)
 
 
-def best_actions(values: NDArray[Any]) -> Integers:
-    """The action of the highest value, along the last axis; ties go to the first action."""
-    best: Integers = np.argmax(values, axis=-1)
+@jit
+def random_action(allowed: Allowed, rng: Any) -> int:
+    """An allowed action, drawn uniformly."""
+    count = 0
+    for a in range(len(allowed)):
+        count += 1 if allowed[a] else 0
+    left = int(rng.random() * count)
+    for a in range(len(allowed)):
+        if allowed[a]:
+            if left == 0:
+                return a
+            left -= 1
+    return 0
+
+
+def best_actions(values: NDArray[Any], allowed: NDArray[Any] | None = None) -> Integers:
+    """The allowed action of the highest value, along the last axis; ties go to the first."""
+    best: Integers = np.argmax(masked(values, allowed), axis=-1)
     return best
+
+
+def masked(values: NDArray[Any], allowed: NDArray[Any] | None) -> NDArray[Any]:
+    """Action values, with minus infinity for those that are not allowed."""
+    return values if allowed is None else np.where(allowed, values, -np.inf)
 
 
 @dataclass(frozen=True)
@@ -55,9 +76,11 @@ class Greedy:
 
     weights: Matrix  # theta by action (actions, n)
 
-    def __call__(self, observations: NDArray[Any], x: Matrix) -> Integers:
+    def __call__(
+        self, observations: NDArray[Any], x: Matrix, allowed: Allowed | None = None
+    ) -> Integers:
         """Actions for rows of features."""
-        return best_actions(x @ self.weights.T)
+        return best_actions(x @ self.weights.T, allowed)
 
 
 @dataclass(frozen=True)
@@ -68,10 +91,14 @@ class EpsilonGreedy:
     epsilon: float
     rng: np.random.Generator
 
-    def __call__(self, observations: NDArray[Any], x: Matrix) -> Integers:
+    def __call__(
+        self, observations: NDArray[Any], x: Matrix, allowed: Allowed | None = None
+    ) -> Integers:
         """Actions for rows of features, one draw after the other."""
-        weights = self.weights.ravel()
-        return np.array([epsilon_greedy(weights, row, self.epsilon, self.rng) for row in x])
+        weights, epsilon, rng = self.weights.ravel(), self.epsilon, self.rng
+        masks = np.ones((len(x), len(self.weights)), np.uint8) if allowed is None else allowed
+        rows = zip(x, masks, strict=True)
+        return np.array([epsilon_greedy(weights, row, epsilon, mask, rng) for row, mask in rows])
 
 
 @dataclass(frozen=True)
@@ -81,10 +108,12 @@ class Pessimistic:
     posterior: Posterior
     pessimism: float  # c
 
-    def __call__(self, observations: NDArray[Any], x: Matrix) -> Integers:
+    def __call__(
+        self, observations: NDArray[Any], x: Matrix, allowed: Allowed | None = None
+    ) -> Integers:
         """Actions for rows of features."""
         mean, std = self.posterior.predict(x)
-        return best_actions(mean - self.pessimism * std)
+        return best_actions(mean - self.pessimism * std, allowed)
 
 
 @dataclass(frozen=True)
@@ -94,8 +123,10 @@ class Optimistic:
     weights: Matrix  # w by action         (actions, n)
     factors: Array  # R by action, upper triangular  (actions, n, n)
 
-    def __call__(self, observations: NDArray[Any], x: Matrix) -> Integers:
+    def __call__(
+        self, observations: NDArray[Any], x: Matrix, allowed: Allowed | None = None
+    ) -> Integers:
         """Actions for rows of features."""
         whitened = [solve_triangular(factor, x.T, trans=1) for factor in self.factors]
         bonus = np.stack([np.linalg.norm(columns, axis=0) for columns in whitened], axis=1)
-        return best_actions(x @ self.weights.T + bonus)
+        return best_actions(x @ self.weights.T + bonus, allowed)

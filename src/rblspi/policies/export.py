@@ -16,6 +16,7 @@ import numpy as np
 from rblspi.core.archive import printable
 from rblspi.core.files import replacing, write_text
 from rblspi.core.types import Vector
+from rblspi.features import BASES
 from rblspi.features.bounds import input_size
 from rblspi.policies import standalone
 
@@ -75,13 +76,14 @@ def model_of(policy: LinearPolicy, std: bool = False) -> dict[str, Any]:
 
 def basis_numbers(policy: LinearPolicy) -> dict[str, Any]:
     """The numbers of the basis, by name."""
-    kind = type(policy.basis).__name__
-    if kind not in _NUMBERS:
+    function = getattr(policy.features.function, "__name__", "")
+    if type(policy.basis).__name__ not in BASES or function not in _NUMBERS:
         raise ValueError(
             f"{policy.basis} cannot be exported: it is no basis of this library; "
-            f"{', '.join(_NUMBERS)} are"
+            f"{', '.join(BASES)} are"
         )
-    found = _NUMBERS[kind](policy.features.parameters, policy.features.input_size)
+    kind, numbers = _NUMBERS[function]
+    found = numbers(policy.features.parameters, policy.features.input_size)
     return {"kind": kind} | {
         name: value.tolist() if isinstance(value, np.ndarray) else value
         for name, value in found.items()
@@ -98,6 +100,25 @@ def _rbf_grid(parameters: Vector, dimensions: int) -> dict[str, Any]:
         centres.insert(0, parameters[position + 4 : position + 4 + cells].tolist())
         position += 4 + 2 * cells
     return {"centres": centres, "widths": widths}
+
+
+def _rbf_grid_with_angles(parameters: Vector, dimensions: int) -> dict[str, Any]:
+    axes: list[tuple[list[float], float, float]] = []
+    position = 0
+    for _ in range(dimensions):  # the last dimension comes first
+        cells, turn, precision = int(parameters[position]), *parameters[position + 1 : position + 3]
+        centres = parameters[position + 3 : position + 3 + cells].tolist()
+        axes.insert(0, (centres, float(turn), float(precision)))
+        position += 3 + cells
+    names = ("centres", "turns", "precisions")
+    return {name: [axis[i] for axis in axes] for i, name in enumerate(names)}
+
+
+def _random_fourier(parameters: Vector, dimensions: int) -> dict[str, Any]:
+    circles, low, slope = parameters[: 3 * dimensions].reshape(-1, 3).T
+    along = dimensions + int(circles.sum())
+    frequencies = parameters[3 * dimensions :].reshape(along, -1)
+    return {"circles": circles > 0, "low": low, "slope": slope, "frequencies": frequencies}
 
 
 def _polynomial(parameters: Vector, dimensions: int) -> dict[str, Any]:
@@ -127,12 +148,16 @@ def _one_hot(parameters: Vector, dimensions: int) -> dict[str, Any]:
     return {"first": first, "counts": counts.astype(np.int64)}
 
 
+#: by the compiled function of the features: the name of their kind, and what takes them apart
 _NUMBERS = {
-    "RBFGrid": _rbf_grid,
-    "Polynomial": _polynomial,
-    "Fourier": _fourier,
-    "TileCoding": _tile_coding,
-    "OneHot": _one_hot,
+    "_rbf_grid": ("RBFGrid", _rbf_grid),
+    "_rbf_grid_with_angles": ("RBFGridWithAngles", _rbf_grid_with_angles),
+    "_polynomial": ("Polynomial", _polynomial),
+    "_fourier": ("Fourier", _fourier),
+    "_random_fourier": ("RandomFourier", _random_fourier),
+    "_tile_coding": ("TileCoding", _tile_coding),
+    "_one_hot": ("OneHot", _one_hot),
+    "_one_hot_joint": ("OneHotJoint", _one_hot),
 }
 
 

@@ -12,18 +12,22 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rblspi.core.types import Integers, Matrix
+from rblspi.core.types import Allowed, Integers, Matrix
 
 #: What a user calls a policy: from a batch of observations to actions, counted from 0.
 PolicyFunction: TypeAlias = Callable[[NDArray[Any]], ArrayLike]
 
 #: What an evaluation calls: from observations and their features, shape (N, n), to actions.
-BatchPolicy: TypeAlias = Callable[[NDArray[Any], Matrix], ArrayLike]
+#: Where masks are known, they come third: which actions are allowed, shape (N, actions).
+BatchPolicy: TypeAlias = Callable[..., ArrayLike]
 
 
-def first_action(observations: NDArray[Any], x: Matrix) -> Integers:
-    """Action 0 everywhere; where states are valued, it stands for the only block of weights."""
-    return np.zeros(len(x), np.int64)
+def first_action(observations: NDArray[Any], x: Matrix, allowed: Allowed | None = None) -> Integers:
+    """The first allowed action; where states are valued, it is the only block of weights."""
+    if allowed is None:
+        return np.zeros(len(x), np.int64)
+    first: Integers = np.argmax(allowed, axis=1)
+    return first
 
 
 @dataclass(frozen=True)
@@ -32,8 +36,12 @@ class FunctionPolicy:
 
     function: PolicyFunction
 
-    def __call__(self, observations: NDArray[Any], x: Matrix) -> ArrayLike:
-        """What the function says of the observations."""
+    def __call__(
+        self, observations: NDArray[Any], x: Matrix, allowed: Allowed | None = None
+    ) -> ArrayLike:
+        """What the function says of the observations, and of masks if it knows what they are."""
+        if allowed is not None and hasattr(self.function, "allowed_actions"):
+            return np.asarray(self.function.allowed_actions(observations, allowed))
         return self.function(observations)
 
 
@@ -48,7 +56,9 @@ class ListedActions:
                 "or list one next action for every transition"
             )
 
-    def __call__(self, observations: NDArray[Any], x: Matrix) -> NDArray[Any]:
+    def __call__(
+        self, observations: NDArray[Any], x: Matrix, allowed: Allowed | None = None
+    ) -> NDArray[Any]:
         """The next actions of the list."""
         if len(self._remaining) < len(x):
             raise ValueError("policy lists fewer next actions than there are transitions")

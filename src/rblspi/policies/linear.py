@@ -17,6 +17,8 @@ from rblspi.core.archive import printable
 from rblspi.core.types import Array, Integers, Matrix, Vector
 from rblspi.data.encoding import Encoding
 from rblspi.environments.lookup import make_described
+from rblspi.environments.masks import action_mask, checked_masks
+from rblspi.environments.vectors import as_vectors
 from rblspi.features import Basis, BasisLike, Features
 from rblspi.model.posterior import Posterior
 from rblspi.policies.choice import EpsilonGreedy, Greedy, Pessimistic, best_actions
@@ -134,16 +136,21 @@ class LinearPolicy:
         state: Any = None,
         episode_start: Any = None,
         deterministic: bool = False,
+        action_masks: ArrayLike | None = None,
     ) -> tuple[Any, Any]:
         """Actions for an observation or a batch of them, in the form of Stable-Baselines3.
 
         Parameters
         ----------
-        observation : array_like
+        observation : array_like, tuple or dict
+            As the environment gives it, or a batch as a vector environment does.
         state, episode_start
             Accepted for compatibility; there is no recurrent state.
         deterministic : bool
             Whether random actions are left out.
+        action_masks : array_like of bool, shape (actions,) or (N, actions), optional
+            Which actions are allowed. By default what a Dict observation says under
+            ``"action_mask"``, or all.
 
         Returns
         -------
@@ -151,8 +158,11 @@ class LinearPolicy:
             An action of the action space, or an array of them; the state as it was passed.
         """
         choose = self._deterministic if deterministic or not self.epsilon else self._exploring
+        if action_masks is None:
+            action_masks = action_mask(self.observation_space, observation)
         seen = self._observation(observation)
-        return choose_actions(self.features, choose, seen, self.action_space), state
+        actions = choose_actions(self.features, choose, seen, self.action_space, action_masks)
+        return actions, state
 
     def act(self, state: Any) -> Any:
         """The best action in a state, or in each of several, by its name if it has one.
@@ -171,13 +181,20 @@ class LinearPolicy:
         return names if np.ndim(actions) else str(names)
 
     def _observation(self, state: Any) -> Any:
-        return state if self.inputs is None else self.inputs(state)
+        if self.inputs is not None:
+            return self.inputs(state)
+        return as_vectors(self.observation_space, state)
 
     def __call__(self, observations: ArrayLike) -> Integers:
         """Actions in a batch of observations, counted from 0: what estimators call a policy."""
+        return self.allowed_actions(observations, None)
+
+    def allowed_actions(self, observations: ArrayLike, allowed: Any) -> Integers:
+        """The same among the actions that are allowed, shape (N, actions); None: all of them."""
         seen = np.asarray(self._observation(observations))
         x = np.atleast_2d(self.features(seen))
-        return np.asarray(self._deterministic(seen, x))
+        masks = () if allowed is None else (allowed,)
+        return np.asarray(self._deterministic(seen, x, *masks))
 
     @cached_property
     def _deterministic(self) -> BatchPolicy:
@@ -321,10 +338,15 @@ def choose_actions(
     choose: BatchPolicy,
     observation: ArrayLike,
     action_space: gym.spaces.Discrete,
+    action_masks: ArrayLike | None = None,
 ) -> Any:
     """Actions of the action space: an int for one observation, an array for a batch."""
     x = features(observation)
-    chosen = np.asarray(choose(np.asarray(observation), np.atleast_2d(x)))
+    rows = np.atleast_2d(x)
+    masks: tuple[Any, ...] = ()
+    if action_masks is not None:
+        masks = (checked_masks(action_masks, int(action_space.n), len(rows)),)
+    chosen = np.asarray(choose(np.asarray(observation), rows, *masks))
     chosen = chosen + int(action_space.start)
     return int(chosen[0]) if x.ndim == 1 else chosen
 

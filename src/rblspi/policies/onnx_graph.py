@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -187,10 +187,28 @@ def _ones(graph: _Graph, u: str) -> str:
 
 
 def _rbf_grid(graph: _Graph, basis: Mapping[str, Any], u: str) -> Product:
+    lines = [
+        (c, 0.0, width**-2) for c, width in zip(basis["centres"], basis["widths"], strict=True)
+    ]
+    return _gaussians(graph, lines, u)
+
+
+def _rbf_grid_with_angles(graph: _Graph, basis: Mapping[str, Any], u: str) -> Product:
+    axes = zip(basis["centres"], basis["turns"], basis["precisions"], strict=True)
+    return _gaussians(graph, list(axes), u)
+
+
+def _gaussians(graph: _Graph, axes: Sequence[tuple[Any, float, float]], u: str) -> Product:
+    """Products of Gaussians over a grid, on lines (turn 0) and on circles; then 1."""
     grid, size = _ones(graph, u), 1
-    for d, (centres, width) in enumerate(zip(basis["centres"], basis["widths"], strict=True)):
+    for d, (centres, turn, precision) in enumerate(axes):
         away = graph("Sub", graph("Gather", u, np.array([d]), axis=1), np.array([centres]))
-        near = graph("Exp", graph("Mul", graph("Mul", away, away), np.array(-0.5 / width**2)))
+        if turn:
+            cosine = graph("Cos", graph("Mul", away, np.array(turn)))
+            exponent = graph("Mul", graph("Sub", cosine, np.array(1.0)), np.array(precision))
+        else:
+            exponent = graph("Mul", graph("Mul", away, away), np.array(-0.5 * precision))
+        near = graph("Exp", exponent)
         pairs = (graph("Unsqueeze", grid, np.array([2])), graph("Unsqueeze", near, np.array([1])))
         size *= len(centres)
         grid = graph("Reshape", graph("Mul", *pairs), np.array([0, size]))
@@ -216,6 +234,21 @@ def _fourier(graph: _Graph, basis: Mapping[str, Any], u: str) -> Product:
     counts = [int(order) + 1 for order in basis["order"]]
     frequencies = np.indices(counts).reshape(len(counts), -1).astype(np.float64)
     return _dense(graph, graph("Cos", graph("MatMul", v, math.pi * frequencies)))
+
+
+def _random_fourier(graph: _Graph, basis: Mapping[str, Any], u: str) -> Product:
+    line = graph("Mul", graph("Sub", u, np.array(basis["low"])), np.array(basis["slope"]))
+    parts, turn = [], 2.0 * math.pi
+    for d, circle in enumerate(basis["circles"]):
+        place = graph("Gather", line, np.array([d]), axis=1)
+        angle = graph("Mul", place, np.array(turn))
+        ring = [graph("Div", graph(wave, angle), np.array(turn)) for wave in ("Cos", "Sin")]
+        parts += ring if circle else [place]
+    frequencies = np.array(basis["frequencies"])
+    phases = graph("MatMul", graph("Concat", *parts, axis=1), frequencies)
+    scale = np.array(frequencies.shape[1] ** -0.5)
+    waves = [graph("Mul", graph(wave, phases), scale) for wave in ("Cos", "Sin")]
+    return _dense(graph, graph("Concat", *waves, _ones(graph, u), axis=1))
 
 
 def _tile_coding(graph: _Graph, basis: Mapping[str, Any], u: str) -> Product:
@@ -245,12 +278,30 @@ def _one_hot(graph: _Graph, basis: Mapping[str, Any], u: str) -> Product:
     return _sparse(graph, indices, np.ones(total))
 
 
+def _one_hot_joint(graph: _Graph, basis: Mapping[str, Any], u: str) -> Product:
+    counts = np.array(basis["counts"], np.float64)
+    total, strides = int(counts.prod()), np.append(np.cumprod(counts[:0:-1])[::-1], 1.0)
+    value = graph("Sub", u, np.array(basis["first"], np.float64))
+    inside = graph("And", graph("GreaterOrEqual", value, np.zeros(1)), graph("Less", value, counts))
+    numbers = graph("Cast", inside, to=graph.onnx.TensorProto.DOUBLE)
+    all_inside = graph("ReduceMin", numbers, axes=[1], keepdims=1)
+    steps = graph("Mul", graph("Floor", value), strides)
+    place = graph("ReduceSum", steps, np.array([1]), keepdims=1)
+    known = graph("Cast", all_inside, to=graph.onnx.TensorProto.BOOL)
+    places = graph("Where", known, place, np.array(float(total)))
+    indices = graph("Cast", places, to=graph.onnx.TensorProto.INT64)
+    return _sparse(graph, indices, np.ones(total))
+
+
 _PRODUCTS: dict[str, Callable[[_Graph, Mapping[str, Any], str], Product]] = {
     "RBFGrid": _rbf_grid,
+    "RBFGridWithAngles": _rbf_grid_with_angles,
     "Polynomial": _polynomial,
     "Fourier": _fourier,
+    "RandomFourier": _random_fourier,
     "TileCoding": _tile_coding,
     "OneHot": _one_hot,
+    "OneHotJoint": _one_hot_joint,
 }
 
 

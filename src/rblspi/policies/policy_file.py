@@ -30,7 +30,7 @@ _FIELDS: dict[str, Any] = {
     "seed": list,
 }
 #: see `rblspi.environments.lookup.describe`
-_ENVIRONMENT = {"id", "arguments", "limit", "wrappers"}
+_ENVIRONMENT = {"id", "arguments", "limit", "wrappers", "module"}
 #: only in files of policies from logs with named columns
 _INPUTS = "inputs"
 _SPACES = ("observation_space", "action_space")
@@ -79,7 +79,7 @@ def _policy(
         if not isinstance(description[name], kind) or isinstance(description[name], bool):
             raise FileError(f"{name}={short(description[name])} is of another type")
     environment = description["environment"]
-    if environment is not None and set(environment) != _ENVIRONMENT:
+    if environment is not None and {*environment, "module"} != _ENVIRONMENT:
         raise FileError(f"environment={short(environment)} does not say how to make it")
     spaces: dict[str, Any] = {name: space_from(description[name]) for name in _SPACES}
     recipe = basis_from_settings(description["basis"]) if basis is None else as_basis(basis)

@@ -221,6 +221,23 @@ def rbf_grid(basis: Mapping[str, Any]) -> Callable[[Sequence[float]], list[float
     return features
 
 
+def rbf_grid_with_angles(basis: Mapping[str, Any]) -> Callable[[Sequence[float]], list[float]]:
+    """The same with exp((cos(turn_d (u_d - c)) - 1) precision_d) where turn_d is not 0."""
+    axes = list(zip(basis["centres"], basis["turns"], basis["precisions"], strict=True))
+
+    def features(u: Sequence[float]) -> list[float]:
+        grid = [1.0]
+        for value, (centres, turn, precision) in zip(u, axes, strict=True):
+            away = [value - centre for centre in centres]
+            exponents = [math.cos(turn * x) - 1.0 if turn else -0.5 * x * x for x in away]
+            near = [math.exp(precision * exponent) for exponent in exponents]
+            grid = [one * other for one in grid for other in near]
+        grid.append(1.0)
+        return grid
+
+    return features
+
+
 def polynomial(basis: Mapping[str, Any]) -> Callable[[Sequence[float]], list[float]]:
     """1, then (u_d - low_d) * slope_d, then products of two earlier features."""
     lines = list(zip(basis["low"], basis["slope"], strict=True))
@@ -246,6 +263,26 @@ def fourier(basis: Mapping[str, Any]) -> Callable[[Sequence[float]], list[float]
             step = math.pi * min(max((value - low) * slope, 0.0), 1.0)
             angles = [angle + c * step for angle in angles for c in range(int(order) + 1)]
         return [math.cos(angle) for angle in angles]
+
+    return features
+
+
+def random_fourier(basis: Mapping[str, Any]) -> Callable[[Sequence[float]], list[float]]:
+    """m^-1/2 cos(w . v) for all m frequencies w, then m^-1/2 sin(w . v), then 1."""
+    lines = list(zip(basis["circles"], basis["low"], basis["slope"], strict=True))
+    frequencies = list(zip(*basis["frequencies"], strict=True))
+    scale = 1.0 / math.sqrt(len(frequencies))
+
+    def features(u: Sequence[float]) -> list[float]:
+        v: list[float] = []
+        for value, (circle, low, slope) in zip(u, lines, strict=True):
+            place = (value - low) * slope
+            turn = 2.0 * math.pi
+            ring = [wave(turn * place) / turn for wave in (math.cos, math.sin)]
+            v += ring if circle else [place]
+        phases = [dot(w, v) for w in frequencies]
+        waves = [scale * wave(phase) for wave in (math.cos, math.sin) for phase in phases]
+        return [*waves, 1.0]
 
     return features
 
@@ -289,14 +326,33 @@ def one_hot(basis: Mapping[str, Any]) -> Sparse:
     return places, [1.0] * sum(counts)
 
 
+def one_hot_joint(basis: Mapping[str, Any]) -> Sparse:
+    """An indicator of every combination of values of the components, the last d fastest."""
+    counts = [int(count) for count in basis["counts"]]
+    lines = list(zip(basis["first"], counts, strict=True))
+
+    def places(u: Sequence[float]) -> list[int]:
+        place = 0
+        for value, (first, count) in zip(u, lines, strict=True):
+            if not 0.0 <= value - first < count:
+                return []
+            place = place * count + int(value - first)
+        return [place]
+
+    return places, [1.0] * math.prod(counts)
+
+
 DENSE: dict[str, Callable[[Mapping[str, Any]], Callable[[Sequence[float]], list[float]]]] = {
     "RBFGrid": rbf_grid,
+    "RBFGridWithAngles": rbf_grid_with_angles,
     "Polynomial": polynomial,
     "Fourier": fourier,
+    "RandomFourier": random_fourier,
 }
 SPARSE: dict[str, Callable[[Mapping[str, Any]], Sparse]] = {
     "TileCoding": tile_coding,
     "OneHot": one_hot,
+    "OneHotJoint": one_hot_joint,
 }
 
 

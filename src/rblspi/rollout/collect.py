@@ -13,15 +13,18 @@ import numpy as np
 
 from rblspi.core import check
 from rblspi.core.compiled import jit_borrowing, jit_inlined
-from rblspi.core.types import Integers, Matrix, Vector
-from rblspi.data.transitions import Transitions
+from rblspi.core.types import Allowed, Integers, Mask, Matrix, Vector
+from rblspi.data.transitions import Transitions, with_masks
 from rblspi.environments.base import runs_compiled
 from rblspi.environments.lookup import discrete_actions, make
+from rblspi.environments.masks import checked_masks
+from rblspi.environments.vectors import as_vector, as_vectors, vector_space
 from rblspi.features.base import Features
 from rblspi.features.bounds import input_size, observation_shape
+from rblspi.policies.choice import random_action
 from rblspi.rollout.loop import EPISODES, STEPS, TERMINATED, TRUNCATED, AgentFunctions
 from rblspi.rollout.session import Session
-from rblspi.rollout.steps import Act, Step, rollout
+from rblspi.rollout.steps import Act, Step, random_act, rollout
 
 #: transitions of a chunk, and of a row group where it is written
 CHUNK = 2**19
@@ -57,21 +60,26 @@ def collect(
     compiled = policy is None and runs_compiled(environment)
     walk = _CompiledWalk(environment, seed) if compiled else _Walk(environment, policy, seed)
     while steps > 0 and left > 0:
-        log, ended = walk.log(int(min(steps, CHUNK)), left)
+        log, masks, ended = walk.log(int(min(steps, CHUNK)), left)
         steps -= len(log)
         left -= ended
-        yield _as_transitions(log, environment.observation_space)
+        found = _as_transitions(log, vector_space(environment.observation_space))
+        yield with_masks(found, masks)
 
 
 def random_walk(env: gym.Env[Any, Any] | str, transitions: int, seed: int) -> Transitions:
     """Transitions of uniformly random actions, which are drawn before the first step."""
     environment = make(env)
+    space = environment.observation_space
     actions = iter(
         np.random.default_rng(seed).integers(discrete_actions(environment).n, size=transitions)
     )
     walk = islice(rollout(environment, lambda _: next(actions), seed=seed), transitions)
-    columns = (np.array(column) for column in list(zip(*walk, strict=True))[:6])
-    observed, taken, rewards, after, terminated, truncated = columns
+    columns = list(zip(*walk, strict=True))[:6]
+    taken, rewards, terminated, truncated = (np.array(columns[i]) for i in (1, 2, 4, 5))
+    observed, after = (
+        np.array([as_vectors(space, observation) for observation in columns[i]]) for i in (0, 3)
+    )
     return Transitions.from_arrays(observed, taken, rewards, after, terminated, truncated)
 
 
@@ -98,18 +106,24 @@ class Walker(NamedTuple):
 
     log: Matrix
     rows: Integers
-    actions: int
 
 
 @jit_inlined
-def act(agent: Walker, x: Vector, rng: Any) -> int:
-    """Any action, uniformly."""
-    return int(rng.random() * agent.actions)
+def act(agent: Walker, x: Vector, allowed: Allowed, rng: Any) -> int:
+    """Any allowed action, uniformly."""
+    return random_action(allowed, rng)
 
 
 @jit_inlined
 def observe(
-    agent: Walker, x: Vector, action: int, reward: float, y: Vector, end: int, rng: Any
+    agent: Walker,
+    x: Vector,
+    action: int,
+    reward: float,
+    y: Vector,
+    next_allowed: Allowed,
+    end: int,
+    rng: Any,
 ) -> None:
     """Write a row of the log."""
     row, n = agent.log[agent.rows[0]], len(x)
@@ -130,7 +144,7 @@ def _identity(parameters: Vector, observation: Vector, out: Vector) -> None:
 
 
 FUNCTIONS = AgentFunctions(
-    act, observe, numba.typeof(Walker(np.zeros((1, 1)), np.zeros(1, np.int64), 1))
+    act, observe, numba.typeof(Walker(np.zeros((1, 1)), np.zeros(1, np.int64)))
 )
 
 
@@ -141,16 +155,15 @@ class _CompiledWalk:
         space = env.observation_space
         self.inputs = input_size(space)
         features = Features(_identity, np.empty(0), self.inputs, observation_shape(space))
-        self.actions = int(discrete_actions(env).n)
         self.session = Session(env, features, seed)
 
-    def log(self, rows: int, episodes: int) -> tuple[Matrix, int]:
-        """Rows of a log, or as many as these episodes need, and how many episodes ended."""
+    def log(self, rows: int, episodes: int) -> tuple[Matrix, Mask | None, int]:
+        """Rows of a log, or as many as these episodes need, no masks, and the ended episodes."""
         log, counts = np.empty((rows, 2 * self.inputs + 3)), np.zeros(2, np.int64)
-        walker = Walker(log, np.zeros(1, np.int64), self.actions)
+        walker = Walker(log, np.zeros(1, np.int64))
         rng, record = self.session.environment_rng, np.empty((min(episodes, rows), 2))
         self.session.run(FUNCTIONS, walker, rng, rows, record, counts)
-        return log[: counts[STEPS]], int(counts[EPISODES])
+        return log[: counts[STEPS]], None, int(counts[EPISODES])
 
 
 class _Walk:
@@ -159,28 +172,33 @@ class _Walk:
     def __init__(self, env: gym.Env[Any, Any], policy: Act | None, seed: int) -> None:
         environment_seed, action_seed = np.random.SeedSequence(seed).generate_state(2) >> 1
         env.action_space.seed(int(action_seed))
-        self.inputs = input_size(env.observation_space)
+        self.space = env.observation_space
+        self.inputs = input_size(self.space)
         self.first_action = int(discrete_actions(env).start)
-        choose = policy or (lambda observation: env.action_space.sample())
-        act = lambda observation: int(choose(observation))  # noqa: E731
+        self.actions = int(discrete_actions(env).n)
+        choose = policy or random_act(env)
+        act = lambda observation, **masks: int(choose(observation, **masks))  # noqa: E731
         self.steps = rollout(env, act, seed=int(environment_seed))
 
-    def log(self, rows: int, episodes: int) -> tuple[Matrix, int]:
-        """Rows of a log, or as many as these episodes need, and how many episodes ended."""
-        log, ended = np.empty((rows, 2 * self.inputs + 3)), 0
+    def log(self, rows: int, episodes: int) -> tuple[Matrix, Mask | None, int]:
+        """Rows of a log, or as many as these episodes need, their masks, and the ended episodes."""
+        log, ended, made = np.empty((rows, 2 * self.inputs + 3)), 0, 0
+        masks = np.ones((rows, self.actions), np.bool_)
         for i, step in enumerate(islice(self.steps, rows)):
             log[i] = self._row(step)
-            ended += step.ended
+            if step.next_mask is not None:
+                masks[i] = checked_masks(step.next_mask, self.actions, 1)[0]
+            ended, made = ended + step.ended, i + 1
             if ended == episodes:
-                return log[: i + 1], ended
-        return log, ended
+                break
+        return log[:made], None if masks[:made].all() else masks[:made], ended
 
     def _row(self, step: Step) -> Vector:
         end = TERMINATED if step.terminated else TRUNCATED if step.truncated else 0
         return np.concatenate(
             [
-                np.ravel(step.observation),
-                np.ravel(step.next_observation),
+                as_vector(self.space, step.observation),
+                as_vector(self.space, step.next_observation),
                 [step.action - self.first_action, step.reward, end],
             ]
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
@@ -16,8 +16,9 @@ from rblspi.core import check
 from rblspi.core.intervals import Interval, mean_interval
 from rblspi.core.types import Array
 from rblspi.environments.lookup import make
+from rblspi.environments.vectors import ACTION_MASK
 from rblspi.policies.linear import LinearPolicy
-from rblspi.rollout.steps import Act, rollout
+from rblspi.rollout.steps import Act, rollout, takes_masks
 
 #: What can be evaluated: an agent, a `LinearPolicy`, anything with Stable-Baselines3's ``predict``.
 Actor: TypeAlias = Any
@@ -79,13 +80,14 @@ def evaluate(
     check.count("episodes", episodes)
     check.count("longest", longest)
     policy = policy_of(actor, explore=not deterministic)
-    predict = partial(policy.predict, deterministic=deterministic)
+    predict = _predict_of(policy, deterministic)
     if isinstance(env, VectorEnv):
         return _evaluate_vector(predict, env, episodes, seed, longest)
     record = []
     with environment_for(actor, env) as single:
         length, episode_return = 0, 0.0
-        for step in rollout(single, lambda o: predict(o)[0], seed=seed, longest=longest):
+        act: Act = lambda o, **masks: predict(o, **masks)[0]  # noqa: E731
+        for step in rollout(single, act, seed=seed, longest=longest):
             length, episode_return = length + 1, episode_return + step.reward
             if step.ended:
                 record.append((length, episode_return))
@@ -94,6 +96,12 @@ def evaluate(
                     break
     lengths, returns = np.array(record, dtype=np.float64).T
     return Evaluation(lengths, returns)
+
+
+def _predict_of(policy: Any, deterministic: bool) -> Any:
+    """The method ``predict`` of a policy; without masks, if it does not take them."""
+    predict = partial(policy.predict, deterministic=deterministic)
+    return predict if takes_masks(predict) else lambda observation, **masks: predict(observation)
 
 
 def policy_of(actor: Actor, explore: bool = False) -> Any:
@@ -110,7 +118,7 @@ def evaluated_policy_of(actor: Actor) -> LinearPolicy:
 
 def greedy_act(policy: LinearPolicy) -> Act:
     """The policy as a function of one observation, for `rollout`."""
-    return lambda observation: policy.predict(observation, deterministic=True)[0]
+    return lambda observation, **masks: policy.predict(observation, deterministic=True, **masks)[0]
 
 
 def environment_for(
@@ -165,10 +173,11 @@ def _evaluate_vector(
     wanted = (episodes + np.arange(env.num_envs)) // env.num_envs
     lengths, returns = np.zeros(env.num_envs), np.zeros(env.num_envs)
     record = []
-    observations, _ = env.reset(seed=seed)
+    observations, infos = env.reset(seed=seed)
     resetting = np.zeros(env.num_envs, dtype=bool)
     while wanted.any():
-        observations, rewards, terminated, truncated, _ = env.step(predict(observations)[0])
+        actions, _ = predict(observations, **_masks(infos))
+        observations, rewards, terminated, truncated, infos = env.step(actions)
         lengths += ~resetting
         returns += np.where(resetting, 0.0, rewards)
         ended = (terminated | truncated) & ~resetting
@@ -186,9 +195,19 @@ def _evaluate_vector(
             )
         anew = unfinished | (ended & (mode == AutoresetMode.DISABLED))
         if anew.any():
-            observations, _ = env.reset(options={"reset_mask": anew})
+            observations, infos = env.reset(options={"reset_mask": anew})
     table = np.array(record, dtype=np.float64)
     return Evaluation(table[:, 0], table[:, 1])
+
+
+def _masks(infos: Mapping[str, Any]) -> dict[str, Any]:
+    """Which actions are allowed in every part; all of them where a part does not say."""
+    if ACTION_MASK not in infos:
+        return {}
+    masks = np.array(infos[ACTION_MASK])
+    masks[~np.asarray(infos.get(f"_{ACTION_MASK}", np.ones(len(masks), bool)), bool)] = 1
+    masks[~masks.any(axis=1)] = 1  # of a part that is over, nothing follows
+    return {"action_masks": masks}
 
 
 def _resets_parts(env: VectorEnv[Any, Any, Any]) -> bool:

@@ -25,6 +25,7 @@ from rblspi.core.compiled import (
     FLOAT,
     GENERATOR,
     INT,
+    MASK,
     MATRIX,
     RESET,
     STEP,
@@ -34,7 +35,7 @@ from rblspi.core.compiled import (
     jit,
 )
 from rblspi.core.linear_algebra import all_finite
-from rblspi.core.types import Integers, Matrix, Vector
+from rblspi.core.types import Allowed, Integers, Matrix, Vector
 from rblspi.rollout.memory import CONTINUES as CONTINUES
 from rblspi.rollout.memory import EPISODE, Memory, new_memory, remember
 from rblspi.rollout.memory import TERMINATED as TERMINATED
@@ -59,13 +60,15 @@ class EpisodeState(NamedTuple):
     steps: Integers  # in this episode, or NOT_STARTED  (1,)
     failure: Integers  # what stopped the loop, or FINE (1,)
     episode_return: Vector  # undiscounted, so far      (1,)
+    allowed: Allowed  # which actions, at present       (actions,)
+    next_allowed: Allowed  # after the step; environments without masks leave it 1  (actions,)
 
     def integer_ranges(self, actions: int) -> dict[str, tuple[ArrayLike, ArrayLike]]:
         """Lowest and highest values that a file may hold, by field."""
         return {"steps": (NOT_STARTED, LARGEST_COUNT), "failure": (FINE, FINE)}
 
 
-def new_episode_state(state_size: int, features: int) -> EpisodeState:
+def new_episode_state(state_size: int, features: int, actions: int) -> EpisodeState:
     """Before the first episode."""
     return EpisodeState(
         np.zeros(state_size),
@@ -74,16 +77,25 @@ def new_episode_state(state_size: int, features: int) -> EpisodeState:
         np.full(1, NOT_STARTED, np.int64),
         np.full(1, FINE, np.int64),
         np.zeros(1),
+        np.ones(actions, np.uint8),
+        np.ones(actions, np.uint8),
     )
 
 
-def act(agent: Any, x: Vector, rng: Any) -> int:
-    """Choose an action; stands for the agent's own function, see `AgentFunctions.inside`."""
+def act(agent: Any, x: Vector, allowed: Allowed, rng: Any) -> int:
+    """Choose an allowed action; stands for the agent's own, see `AgentFunctions.inside`."""
     raise NotImplementedError
 
 
 def observe(
-    agent: Any, x: Vector, action: int, reward: float, y: Vector, end: int, rng: Any
+    agent: Any,
+    x: Vector,
+    action: int,
+    reward: float,
+    y: Vector,
+    next_allowed: Allowed,
+    end: int,
+    rng: Any,
 ) -> None:
     """Learn from a transition; stands for the agent's own function."""
     raise NotImplementedError
@@ -112,7 +124,7 @@ def interact(
     undiscounted return of an episode. ``counts`` has the number of steps and of episodes so far,
     also where an environment in Python raises an error.
     """
-    state, x, y, elapsed, failure, episode_return = episode
+    state, x, y, elapsed, failure, episode_return, allowed, next_allowed = episode
     observation = state[:inputs]
     for _ in range(steps):
         if elapsed[0] < 0:
@@ -125,9 +137,10 @@ def interact(
                 return
             elapsed[0] = 0
             episode_return[0] = 0.0
+            allowed[:] = next_allowed
             memory.counters[EPISODE] += 1
         memory.workspace[:] = observation
-        action = act(agent, x, agent_rng)  # line 4
+        action = act(agent, x, allowed, agent_rng)  # line 4
         reward, terminated, truncated = step(parameters, state, action, environment_rng)  # line 5
         elapsed[0] += 1
         episode_return[0] += reward
@@ -142,9 +155,10 @@ def interact(
             end = TERMINATED
         elif truncated or elapsed[0] == limit:
             end = TRUNCATED
-        observe(agent, x, action, reward, y, end, agent_rng)  # lines 6-12
-        remember(memory, elapsed[0] - 1, action, reward, observation, end)
+        observe(agent, x, action, reward, y, next_allowed, end, agent_rng)  # lines 6-12
+        remember(memory, elapsed[0] - 1, action, reward, observation, next_allowed, end)
         x[:] = y
+        allowed[:] = next_allowed
         counts[STEPS] += 1
         if end != CONTINUES:
             record[counts[EPISODES], 0] = elapsed[0]
@@ -166,9 +180,20 @@ def _first_failure(observation: Vector, reward: float) -> int:
 class AgentFunctions(NamedTuple):
     """An agent as the loop sees it: two compiled functions over a state."""
 
-    act: Callable[..., int]  # act(agent, x, rng)
-    observe: Callable[..., None]  # observe(agent, x, action, reward, y, end, rng)
+    act: Callable[..., int]  # act(agent, x, allowed, rng)
+    observe: Callable[..., None]  # observe(agent, x, action, reward, y, next_allowed, end, rng)
     state_type: Any  # Numba's type of the agent's state, the first argument of both
+
+    def require_signatures(self) -> None:
+        """Raise an error if the functions do not take the arguments of the loop."""
+        for own, loop in ((self.act, act), (self.observe, observe)):
+            expected = list(inspect.signature(loop).parameters)
+            given = inspect.signature(getattr(own, "py_func", own)).parameters
+            if len(given) != len(expected):
+                raise TypeError(
+                    f"{loop.__name__} of {own.__module__} takes ({', '.join(given)}), but the loop "
+                    f"passes ({', '.join(expected)})"
+                )
 
     def inside(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """A function of this module, with the agent's own ``act`` and ``observe`` in it.
@@ -195,11 +220,13 @@ def _origin(function: Callable[..., Any]) -> str:
 @cache
 def compiled_loop(agent: AgentFunctions) -> Callable[..., None]:
     """The loop, compiled together with the agent."""
+    agent.require_signatures()
     return Entry(
         agent.inside(interact),
         *(function_type(RESET), function_type(STEP), VECTOR, INT),
         *(function_type(FEATURES), VECTOR, INT),
-        *(agent.state_type, numba.typeof(new_episode_state(1, 1)), numba.typeof(new_memory(1, 1))),
+        *(agent.state_type, numba.typeof(new_episode_state(1, 1, 1))),
+        numba.typeof(new_memory(1, 1, 1)),
         *(INT, MATRIX, INT[::1], GENERATOR, GENERATOR),
         what="the interaction loop",
     )
@@ -208,12 +235,13 @@ def compiled_loop(agent: AgentFunctions) -> Callable[..., None]:
 @cache
 def plain_loop(agent: AgentFunctions) -> Callable[..., None]:
     """The loop as plain Python, around the compiled agent."""
+    agent.require_signatures()
     state = agent.state_type
     entered = AgentFunctions(
-        Entry(agent.inside(_act), state, VECTOR, GENERATOR, what="the agent"),
+        Entry(agent.inside(_act), state, VECTOR, MASK, GENERATOR, what="the agent"),
         Entry(
             agent.inside(_observe),
-            *(state, VECTOR, INT, FLOAT, VECTOR, INT, GENERATOR),
+            *(state, VECTOR, INT, FLOAT, VECTOR, MASK, INT, GENERATOR),
             what="the agent",
         ),
         state,
@@ -221,11 +249,18 @@ def plain_loop(agent: AgentFunctions) -> Callable[..., None]:
     return entered.inside(interact)
 
 
-def _act(agent: Any, x: Vector, rng: Any) -> int:
-    return act(agent, x, rng)
+def _act(agent: Any, x: Vector, allowed: Allowed, rng: Any) -> int:
+    return act(agent, x, allowed, rng)
 
 
 def _observe(
-    agent: Any, x: Vector, action: int, reward: float, y: Vector, end: int, rng: Any
+    agent: Any,
+    x: Vector,
+    action: int,
+    reward: float,
+    y: Vector,
+    next_allowed: Allowed,
+    end: int,
+    rng: Any,
 ) -> None:
-    observe(agent, x, action, reward, y, end, rng)
+    observe(agent, x, action, reward, y, next_allowed, end, rng)

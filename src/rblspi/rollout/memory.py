@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from rblspi.core.check import LARGEST_COUNT
 from rblspi.core.compiled import jit
-from rblspi.core.types import Integers, Matrix, Vector
-from rblspi.data.transitions import Transitions
+from rblspi.core.types import Allowed, Integers, Matrix, Vector
+from rblspi.data.transitions import Transitions, with_masks
 
 #: how a transition leaves its episode: termination cuts the future off, truncation does not
 CONTINUES, TERMINATED, TRUNCATED = range(3)
@@ -38,6 +38,7 @@ class Memory(NamedTuple):
     ends: Integers  # CONTINUES, TERMINATED, TRUNCATED   (capacity,)
     episodes: Integers  # number of the episode          (capacity,)
     steps: Integers  # of the episode before this one    (capacity,)
+    next_allowed: NDArray[np.uint8]  # actions after it  (capacity, actions)
     counters: Integers  # transitions and episodes so far  (2,)
     workspace: Vector  # the observation before a step   (d,)
 
@@ -74,10 +75,12 @@ class Memory(NamedTuple):
             column[order].reshape(-1, *shape).astype(np.float64 if shape else np.int64)
             for column in (self.observations, self.next_observations)
         )
-        return Transitions(
+        allowed = self.next_allowed[order].astype(np.bool_)
+        kept_rows = Transitions(
             *(before, self.actions[order], self.rewards[order], after, terminated),
             last & ~terminated,
         )
+        return with_masks(kept_rows, None if allowed.all() else allowed)
 
 
 def capacity_for(inputs: int) -> int:
@@ -85,7 +88,7 @@ def capacity_for(inputs: int) -> int:
     return min(CAPACITY, max(1, NUMBERS // (2 * inputs)))
 
 
-def new_memory(capacity: int, inputs: int) -> Memory:
+def new_memory(capacity: int, inputs: int, actions: int) -> Memory:
     """A memory without any transition."""
     whole = [np.zeros(capacity, np.int64) for _ in range(4)]
     return Memory(
@@ -96,6 +99,7 @@ def new_memory(capacity: int, inputs: int) -> Memory:
         whole[1],
         whole[2],
         whole[3],
+        np.ones((capacity, actions), np.uint8),
         np.zeros(2, np.int64),
         np.zeros(inputs),
     )
@@ -103,7 +107,13 @@ def new_memory(capacity: int, inputs: int) -> Memory:
 
 @jit
 def remember(
-    memory: Memory, step: int, action: int, reward: float, observation: Vector, end: int
+    memory: Memory,
+    step: int,
+    action: int,
+    reward: float,
+    observation: Vector,
+    next_allowed: Allowed,
+    end: int,
 ) -> None:
     """Keep a transition from the observation in the workspace to this one, or leave it out."""
     seen = memory.counters[SEEN]
@@ -119,6 +129,8 @@ def remember(
     memory.ends[place] = end
     memory.episodes[place] = memory.counters[EPISODE]
     memory.steps[place] = step
+    for a in range(len(next_allowed)):
+        memory.next_allowed[place, a] = next_allowed[a]
 
 
 @jit

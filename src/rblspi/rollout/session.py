@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import gymnasium as gym
@@ -10,6 +11,9 @@ from gymnasium.utils import seeding
 
 from rblspi.core.types import Integers, Matrix, Vector
 from rblspi.environments.base import CompiledEnvironment, runs_compiled, step_limit
+from rblspi.environments.lookup import discrete_actions
+from rblspi.environments.masks import action_mask, checked_masks
+from rblspi.environments.vectors import as_vector
 from rblspi.features.base import Features
 from rblspi.rollout.loop import (
     BAD_FEATURES,
@@ -44,9 +48,16 @@ class Session:
         self.environment = environment
         self.features = features
         self.seed = seed
+        # Wrappers look these up in one another, which takes as long as a step of some environments.
+        self.space = environment.observation_space
+        self.first_action = int(discrete_actions(environment).start)
+        self.actions = int(discrete_actions(environment).n)
+        self.masked = False  # whether the environment has said what is allowed
         self.compiled = features.compiled and runs_compiled(environment)
-        self.episode = new_episode_state(_state_size(environment, features), features.size)
-        self.memory = new_memory(memory, features.input_size)
+        self.episode = new_episode_state(
+            _state_size(environment, features), features.size, self.actions
+        )
+        self.memory = new_memory(memory, features.input_size, self.actions)
         self.environment_rng = seeding.np_random(seed)[0]
         self.seeded = False
 
@@ -93,6 +104,8 @@ class Session:
         """Forget the episode under way, with whatever is not finite in it."""
         for array in self.episode:
             array[:] = 0
+        self.episode.allowed[:] = 1
+        self.episode.next_allowed[:] = 1
         self.episode.failure[0] = FINE
         self.begin_episode()
 
@@ -105,24 +118,37 @@ class Session:
                 f"asks for, and not {type(result).__name__}"
             )
         self._observe(result[0], state)
+        self._allow(*result)
 
     def _step(
         self, _parameters: Vector, state: Vector, action: int, _rng: Any
     ) -> tuple[float, bool, bool]:
-        start = int(self.environment.action_space.start)  # type: ignore[attr-defined]
-        observation, reward, terminated, truncated, _ = self.environment.step(action + start)
+        observation, reward, terminated, truncated, info = self.environment.step(
+            action + self.first_action
+        )
         self._observe(observation, state)
+        if not terminated:
+            self._allow(observation, info)
         return float(reward), bool(terminated), bool(truncated)
 
     def _observe(self, observation: Any, state: Vector) -> None:
         """Write an observation into the state; NumPy would broadcast one that is too small."""
-        array = np.asarray(observation, dtype=np.float64)
-        if array.size != self.features.input_size:
+        vector = as_vector(self.space, observation)
+        if vector.size != self.features.input_size:
             raise ValueError(
-                f"{self.environment} returned an observation of shape {array.shape}, but its "
-                f"observation space has the shape {self.features.shape}"
+                f"{self.environment} returned an observation of shape {np.shape(observation)}, but "
+                f"its observation space has the shape {self.features.shape}"
             )
-        state[: array.size] = array.ravel()
+        state[: vector.size] = vector
+
+    def _allow(self, observation: Any, info: Mapping[str, Any]) -> None:
+        """Write down which actions are allowed next, if the environment says so."""
+        mask = action_mask(self.space, observation, info)
+        if mask is not None:
+            self.masked = True
+            self.episode.next_allowed[:] = checked_masks(mask, self.actions, 1)[0]
+        elif self.masked:
+            self.episode.next_allowed[:] = 1
 
     def _raise_if_not_finite(self) -> None:
         failure, state = self.episode.failure[0], self.episode.state.copy()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -9,9 +10,12 @@ import gymnasium as gym
 import numpy as np
 
 from rblspi.core.types import Matrix
+from rblspi.environments.masks import action_mask
+from rblspi.environments.vectors import as_vector
 
-#: From an observation to an action of the environment's action space.
-Act = Callable[[Any], Any]
+#: From an observation to an action of the environment's action space. Where the environment says
+#: which actions are allowed, it is called with ``action_masks``, too.
+Act = Callable[..., Any]
 
 
 class Step(NamedTuple):
@@ -24,6 +28,7 @@ class Step(NamedTuple):
     terminated: bool
     truncated: bool  # by the environment or a limit of steps; False where terminated
     number: int  # in its episode, from 1 on
+    next_mask: Any = None  # which actions are allowed next; None: all, or none are needed
 
     @property
     def ended(self) -> bool:
@@ -45,12 +50,16 @@ def rollout(
     longest : int, optional
         Steps after which an episode counts as truncated.
     """
+    if not takes_masks(act):
+        act = _without_masks(act)
     while True:
-        observation, _ = env.reset(seed=seed)
+        observation, info = env.reset(seed=seed)
+        mask = action_mask(env.observation_space, observation, info)
         seed, number, ended = None, 0, False
         while not ended:
-            action = act(observation)
-            after, reward, terminated, truncated, _ = env.step(action)
+            action = act(observation, action_masks=mask) if mask is not None else act(observation)
+            after, reward, terminated, truncated, info = env.step(action)
+            mask = None if terminated else action_mask(env.observation_space, after, info)
             number += 1
             cut = bool(truncated) or number == longest
             ended = bool(terminated) or cut
@@ -62,8 +71,22 @@ def rollout(
                 bool(terminated),
                 cut and not terminated,
                 number,
+                mask,
             )
             observation = after
+
+
+def takes_masks(act: Callable[..., Any]) -> bool:
+    """Whether a function has an argument ``action_masks``."""
+    try:
+        arguments = inspect.signature(act).parameters.values()
+    except ValueError:  # some builtins have no signature
+        return False
+    return any(a.name == "action_masks" or a.kind is a.VAR_KEYWORD for a in arguments)
+
+
+def _without_masks(act: Act) -> Act:
+    return lambda observation, **masks: act(observation)
 
 
 def episodes(
@@ -83,12 +106,22 @@ def episodes(
         yield episode
 
 
+def random_act(env: gym.Env[Any, Any]) -> Act:
+    """Allowed actions, drawn uniformly from the action space."""
+
+    def act(observation: Any, action_masks: Any = None) -> Any:
+        mask = None if action_masks is None else np.asarray(action_masks, np.int8)
+        return env.action_space.sample(mask)
+
+    return act
+
+
 def observe_random_actions(
     env: gym.Env[Any, Any], seed: np.random.SeedSequence, steps: int = 1000
 ) -> Matrix:
     """Observations that random actions come across, shape (steps, d)."""
     reset_seed, action_seed = (int(s) for s in seed.generate_state(2) >> 1)
     env.action_space.seed(action_seed)
-    walk = rollout(env, lambda observation: env.action_space.sample(), seed=reset_seed)
-    seen = [np.asarray(next(walk).observation, dtype=np.float64).ravel() for _ in range(steps)]
-    return np.array(seen)
+    walk = rollout(env, random_act(env), seed=reset_seed)
+    space = env.observation_space
+    return np.array([as_vector(space, next(walk).observation) for _ in range(steps)])
