@@ -19,7 +19,17 @@ from rblspi.registry import OURS, Algorithm, algorithm, algorithms, class_of, na
 def test_every_algorithm_of_ours_is_registered_by_its_class() -> None:
     classes = {record.name: record.load() for record in OURS}
     assert {kind.__name__ for kind in classes.values()} == {
-        *("RBLSPI", "OnlineLSPI", "RLSVI", "LSVIUCB", "RmaxLSPI", "LBRL", "PSRL", "OPSRL"),
+        *(
+            "RBLSPI",
+            "OnlineLSPI",
+            "RLSVI",
+            "OptimisticLSVI",
+            "LSVIUCB",
+            "RmaxLSPI",
+            "LBRL",
+            "PSRL",
+            "OPSRL",
+        ),
         *("LSPI", "BLSPI", "FQI", "LSTD", "BLSTD"),
     }
     for name, kind in classes.items():

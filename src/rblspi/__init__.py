@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from rblspi.online import RLSVI as RLSVI
     from rblspi.online import Agent as Agent
     from rblspi.online import OnlineLSPI as OnlineLSPI
+    from rblspi.online import OptimisticLSVI as OptimisticLSVI
     from rblspi.online import RmaxLSPI as RmaxLSPI
     from rblspi.policies import ActionValues as ActionValues
     from rblspi.policies import LinearPolicy as LinearPolicy
@@ -58,7 +59,7 @@ _MODULES = {
     "model.posterior": "Posterior",
     "model.statistics": "Statistics",
     "offline": "BLSPI BLSTD FQI LSPI LSTD",
-    "online": "Agent LBRL LSVIUCB OPSRL OnlineLSPI PSRL RBLSPI RLSVI RmaxLSPI",
+    "online": "Agent LBRL LSVIUCB OPSRL OnlineLSPI OptimisticLSVI PSRL RBLSPI RLSVI RmaxLSPI",
     "policies": "ActionValues LinearPolicy",
     "rollout": "Evaluation evaluate",
 }

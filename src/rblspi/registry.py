@@ -93,6 +93,12 @@ OURS = (
         baseline=True,
     ),
     Algorithm("rlsvi", "rblspi.online.rlsvi:RLSVI", "online", "RLSVI"),
+    Algorithm(
+        "optimistic-lsvi",
+        "rblspi.online.optimistic_lsvi:OptimisticLSVI",
+        "online",
+        "optimistic LSVI",
+    ),
     Algorithm("lsvi-ucb", "rblspi.online.lsvi_ucb:LSVIUCB", "online", "LSVI-UCB"),
     Algorithm("rmax-lspi", "rblspi.online.rmax_lspi:RmaxLSPI", "online", "Rmax-LSPI"),
     Algorithm("lbrl", "rblspi.online.lbrl:LBRL", "online", "LBRL"),

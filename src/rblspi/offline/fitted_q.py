@@ -58,7 +58,7 @@ def fitted_q_iteration(
 
     The Gram matrices do not change, and are factored once.
     """
-    rewards = over_chunks(chunks, _rewards_of_chunk, Rewards.merge)
+    rewards = over_chunks(chunks, Rewards.of, Rewards.merge)
     require_finite(rewards.total)
     limits = rewards.limits(problem.discount)
     checked = sums_of_policy(problem, first_action, chunks)
@@ -94,6 +94,15 @@ class Rewards(NamedTuple):
     rows: int
     ends: bool
 
+    @classmethod
+    def of(cls, chunk: Transitions) -> Self:
+        """Those of some transitions."""
+        rewards = chunk.rewards
+        with np.errstate(over="ignore"):
+            total = float(rewards.sum())
+        ends = bool(chunk.terminated.any())
+        return cls(float(rewards.min()), float(rewards.max()), total, chunk.size, ends)
+
     def merge(self, other: Rewards) -> Rewards:
         """The same for both sets of transitions."""
         return Rewards(
@@ -120,14 +129,6 @@ def _forever(reward: float, discount: float) -> float:
     if discount < 1.0:
         return reward / (1.0 - discount)
     return math.copysign(math.inf, reward) if reward else 0.0
-
-
-def _rewards_of_chunk(chunk: Transitions) -> Rewards:
-    rewards = chunk.rewards
-    with np.errstate(over="ignore"):
-        total = float(rewards.sum())
-    ends = bool(chunk.terminated.any())
-    return Rewards(float(rewards.min()), float(rewards.max()), total, chunk.size, ends)
 
 
 class Targets(NamedTuple):

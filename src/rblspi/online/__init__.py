@@ -5,6 +5,7 @@ from rblspi.online.lbrl import LBRL
 from rblspi.online.lsvi_ucb import LSVIUCB
 from rblspi.online.online_lspi import OnlineLSPI
 from rblspi.online.opsrl import OPSRL
+from rblspi.online.optimistic_lsvi import OptimisticLSVI
 from rblspi.online.psrl import PSRL
 from rblspi.online.rblspi import RBLSPI
 from rblspi.online.rlsvi import RLSVI
@@ -19,5 +20,6 @@ __all__ = [
     "RLSVI",
     "Agent",
     "OnlineLSPI",
+    "OptimisticLSVI",
     "RmaxLSPI",
 ]
