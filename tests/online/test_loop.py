@@ -161,6 +161,16 @@ def test_the_first_improvement_shifts_all_later_ones() -> None:
     assert_same_bits(usual.learn(300), stated.learn(300))
 
 
+def test_without_rewards_the_weights_are_zero_and_nothing_is_factorised() -> None:
+    sparse, standard = (
+        make("OnlineLSPI", DOMAINS["MountainCar-v0"], f"rblspi/{name}MountainCar-v0").learn(400)
+        for name in ("Sparse", "")
+    )
+    assert not sparse.state.weights.any()
+    assert not sparse.state.workspace_square.any()
+    assert standard.state.weights.any()
+
+
 def test_before_the_first_sample_is_due_the_agent_explores_all_the_same() -> None:
     domain = DOMAINS["MountainCar-v0"]
     agent = make("RBLSPI", domain, update_every=20, sample_every="episode").learn(20)

@@ -108,9 +108,15 @@ def _absorb(agent: State) -> None:
 
 @jit
 def _solve(agent: State) -> None:
-    """Theta = A^-1 b; a singular A leaves the weights as they are, and is counted."""
+    """Theta = A^-1 b; a singular A leaves the weights as they are, and is counted.
+
+    As long as there were no rewards b = 0, and so is theta, without a factorisation.
+    """
     actions, n, _ = agent.cross.shape
     k = actions * n
+    if not agent.cross[:, :, k].any():
+        agent.weights[:] = 0.0
+        return
     right = np.empty(k)
     for a in range(actions):
         for i in range(n):
