@@ -44,15 +44,21 @@ def test_without_force_energy_is_conserved():
         assert energy(end) == pytest.approx(energy(start), rel=1e-11)
 
 
-def test_the_integrator_is_of_fourth_order():
+@pytest.mark.parametrize(("order", "coarsest", "tolerance"), [(4, 20, 0.3), (1, 400, 0.1)])
+def test_the_integrators_are_of_the_order_that_they_are_called_by(order, coarsest, tolerance):
     start = [0.2, 0.4]
     exact = solve_ivp(rate, (0, 0.8), start, args=(50.0,), rtol=1e-12, atol=1e-12).y[:, -1]
     errors = [
-        np.abs(run(start, RIGHT, steps, time_step=0.8 / steps) - exact).max()
-        for steps in (20, 40, 80)
+        np.abs(run(start, RIGHT, steps, time_step=0.8 / steps, order=order) - exact).max()
+        for steps in coarsest * np.array([1, 2, 4])
     ]
     orders = np.log2(np.divide(errors[:-1], errors[1:]))
-    np.testing.assert_allclose(orders, 4, atol=0.3)
+    np.testing.assert_allclose(orders, order, atol=tolerance)
+
+
+def test_another_integrator_is_refused():
+    with pytest.raises(ValueError, match="order=2 is neither 4 nor 1"):
+        InvertedPendulum(order=2)
 
 
 def test_small_deviations_grow_at_the_linearised_rate():

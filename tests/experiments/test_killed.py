@@ -13,12 +13,13 @@ import pytest
 from rblspi.core.cluster import dask_client
 from rblspi.experiments.results_store import Store
 from rblspi.experiments.runner import dask_executors, missing, run_all
-from tests.support.experiments import CURVES, arrays_of, assert_same, one_thread
+from tests.support.experiments import SWEEP, arrays_of, assert_same, one_thread
 
 pytestmark = pytest.mark.slow
 
-RUNS = 60
+RUNS = 40
 KILLS = 10
+CURVES = SWEEP.curves
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +27,7 @@ def undisturbed(tmp_path_factory):
     path = tmp_path_factory.mktemp("store") / "results.sqlite"
     with Store(path) as store:
         run_all(missing(store, CURVES, RUNS), store, one_thread, 1)
-    return arrays_of(path)
+    return arrays_of(path, SWEEP)
 
 
 def start(path):
@@ -74,7 +75,7 @@ def test_killed_ten_times_a_sweep_ends_with_the_numbers_of_an_undisturbed_one(
     process = start(path)
     process.communicate(timeout=120)
     assert process.returncode == 0
-    assert_same(arrays_of(path), undisturbed)
+    assert_same(arrays_of(path, SWEEP), undisturbed)
     with Store(path) as store:
         assert missing(store, CURVES, RUNS) == []
     assert [name for name in os.listdir(tmp_path) if name != path.name] == []
@@ -104,7 +105,7 @@ def test_a_cluster_that_loses_a_worker_half_way_gives_the_same_numbers(tmp_path,
 
         run_all(missing(store, CURVES, RUNS), store, *dask_executors(client), tell)
     assert done.is_set()
-    assert_same(arrays_of(path), undisturbed)
+    assert_same(arrays_of(path, SWEEP), undisturbed)
 
 
 @pytest.mark.filterwarnings("default")

@@ -26,6 +26,9 @@ CAR = "rblspi/MountainCar-v0"
         ({"discount": -0.1}, "discount=-0.1 must lie"),
         ({"seed": -1}, "seed=-1 must be at least 0"),
         ({"ridge": 0}, "ridge=0 must be"),
+        ({"first_update": 0}, "first_update=0 must be at least 1"),
+        ({"update_every": 5, "first_update": 6}, "first_update=6 is later than update_every=5"),
+        ({"update_every": "episode", "first_update": 1}, 'later than update_every="episode"'),
     ],
 )
 def test_values(arguments: dict[str, Any], message: str) -> None:

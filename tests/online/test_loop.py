@@ -12,6 +12,7 @@ import pytest
 from rblspi import RBLSPI, FunctionBasis, OneHot, OnlineLSPI, RBFGrid
 from rblspi.online.agent import Agent
 from rblspi.online.online_lspi import SINGULAR
+from rblspi.online.rblspi import IMPROVEMENTS
 from tests.support.agents import assert_same_bits
 from tests.support.domains import DOMAINS, Domain, quick_on
 
@@ -108,14 +109,17 @@ class Corridor(gym.Env):
         return observation, reward, self.terminated, not self.terminated, {}
 
 
-@pytest.mark.parametrize("terminated", [True, False])
+@pytest.mark.parametrize(
+    ("terminated", "limit_ends"), [(True, False), (False, False), (False, True)]
+)
 @pytest.mark.parametrize("kind", ALGORITHMS)
-def test_terminal_transitions_do_not_bootstrap_and_truncated_ones_do(
-    kind: str, terminated: bool
+def test_terminal_transitions_do_not_bootstrap_and_truncated_ones_do_unless_the_limit_ends(
+    kind: str, terminated: bool, limit_ends: bool
 ) -> None:
     env = Corridor(terminated)
     basis = FunctionBasis(lambda observation: np.array([1.0, float(observation[0])]), size=2)
-    more = {"forgetting": 0.0} if kind == "RBLSPI" else {}
+    more: dict[str, Any] = {"forgetting": 0.0} if kind == "RBLSPI" else {}
+    more["limit_ends"] = limit_ends
     agent = ALGORITHMS[kind](env, basis, discount=0.5, update_every=1, seed=0, **more).learn(1)
     state: Any = agent.state
     cross = state.posterior.statistics.cross if kind == "RBLSPI" else state.cross
@@ -123,7 +127,7 @@ def test_terminal_transitions_do_not_bootstrap_and_truncated_ones_do(
     action = env.taken[0] - 3
     # A_a = x d': with the next state's features gone, only x x' is left.
     total = cross[action][:, :4].reshape(2, 2, 2).sum(axis=1)
-    expected = np.outer(x, x) - (0.0 if terminated else 0.5) * np.outer(x, y)
+    expected = np.outer(x, x) - (0.0 if terminated or limit_ends else 0.5) * np.outer(x, y)
     np.testing.assert_allclose(total, expected, atol=1e-5)
 
 
@@ -141,6 +145,30 @@ def test_features_that_are_not_finite_are_an_error(bad: float) -> None:
     basis = FunctionBasis(lambda o: np.array([1.0, bad if o[0] > 0.5 else 1.0]), size=2)
     with pytest.raises(ValueError, match="the basis makes features that are not finite"):
         RBLSPI(Corridor(False), basis, seed=0).learn(10)
+
+
+def test_the_first_improvement_shifts_all_later_ones() -> None:
+    domain = DOMAINS["MountainCar-v0"]
+    agent = make("RBLSPI", domain, update_every=20, first_update=1)
+    improved = []
+    for _ in range(45):
+        agent.learn(1, reset_num_timesteps=False)
+        improved.append(int(agent.state.counters[IMPROVEMENTS]))
+    assert [t for t, n in enumerate(improved) if n > (improved[t - 1] if t else 0)] == [0, 20, 40]
+    usual, stated = (
+        make("RBLSPI", domain, update_every=20, **given) for given in ({}, {"first_update": 20})
+    )
+    assert_same_bits(usual.learn(300), stated.learn(300))
+
+
+def test_without_rewards_the_weights_are_zero_and_nothing_is_factorised() -> None:
+    sparse, standard = (
+        make("OnlineLSPI", DOMAINS["MountainCar-v0"], f"rblspi/{name}MountainCar-v0").learn(400)
+        for name in ("Sparse", "")
+    )
+    assert not sparse.state.weights.any()
+    assert not sparse.state.workspace_square.any()
+    assert standard.state.weights.any()
 
 
 def test_before_the_first_sample_is_due_the_agent_explores_all_the_same() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 
@@ -25,7 +26,13 @@ CURVES = [
     curve(prior_precision=0.01, noise_precision=0.1, update_every="episode"),
     curve("online-lspi", update_every=20, on_policy=True),
 ]
+#: the same under readings of the paper, with other arguments of the environment, too
+READ = [
+    replace(CURVES[0], arguments={"start": (-0.5, -0.5)}),
+    curve(prior_precision=0.001, noise_precision=0.1, first_update=1, limit_ends=True),
+]
 FIGURE = Figure("small", "A small figure", (Group("", (Panel("all", tuple(CURVES)),)),), block=4)
+SWEEP = replace(FIGURE, groups=(Group("", (Panel("all", (*CURVES, *READ)),)),))
 
 #: a file that describes an experiment
 TOML = """

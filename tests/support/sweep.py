@@ -4,12 +4,12 @@ import sys
 
 from rblspi.experiments.results_store import Store
 from rblspi.experiments.runner import local_processes, missing, run_all
-from tests.support.experiments import CURVES
+from tests.support.experiments import SWEEP
 
 
 def main(path, runs):
     with Store(path) as store:
-        todo = missing(store, CURVES, runs)
+        todo = missing(store, SWEEP.curves, runs)
         print("ready", flush=True)
         run_all(todo, store, lambda: local_processes(2), 4, lambda *_: print("run", flush=True))
 

@@ -26,6 +26,7 @@ from rblspi.cli.export import export
 from rblspi.cli.fit import fit
 from rblspi.cli.interrupts import end_process, interruptible
 from rblspi.cli.list_ import list_
+from rblspi.cli.readings import readings
 from rblspi.cli.reproduce import reproduce
 from rblspi.cli.serve import serve
 from rblspi.cli.show import show
@@ -77,6 +78,7 @@ for _name, _command, _example in (
     ("export", export, "runs/logs policy.json"),
     ("serve", serve, "runs/logs --log decisions.jsonl"),
     ("reproduce", reproduce, "cart-pole --quick"),
+    ("readings", readings, "--runs 5"),
 ):
     app.command(_name, epilog=f"Example: rblspi {_name} {_example}")(_command)
 

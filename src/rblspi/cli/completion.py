@@ -43,5 +43,12 @@ def figures(incomplete: str) -> list[str]:
     return _beginning(incomplete, FIGURES)
 
 
+def readings(incomplete: str) -> list[str]:
+    """Readings of what the paper leaves open."""
+    from rblspi.reproduction.readings import name_of, one_at_a_time
+
+    return _beginning(incomplete, (name_of(reading) for reading in one_at_a_time() if reading))
+
+
 def _beginning(incomplete: str, names: Iterable[str]) -> list[str]:
     return sorted(name for name in names if name.startswith(incomplete))

@@ -14,7 +14,7 @@ from rblspi.registry import algorithms, nearest
 if TYPE_CHECKING:
     from gymnasium.envs.registration import EnvSpec
 
-KINDS = ("environments", "bases", "algorithms")
+KINDS = ("environments", "bases", "algorithms", "readings")
 
 #: packages that environments of Gymnasium need, by the module they are in
 _NEEDS = {
@@ -34,10 +34,16 @@ _WHERE = {
 def list_(
     what: Annotated[
         str | None,
-        typer.Argument(metavar="WHAT", help="environments, bases or algorithms; all if left out."),
+        typer.Argument(
+            metavar="WHAT",
+            help="environments, bases, algorithms or readings; the first three if left out.",
+        ),
     ] = None,
 ) -> None:
-    """List environments, bases and algorithms, with their settings and defaults."""
+    """List environments, bases and algorithms, with their settings and defaults.
+
+    Readings are the choices that the paper leaves open, for ``rblspi reproduce --reading``.
+    """
     if what is not None and what not in KINDS:
         raise ValueError(f"there is no list of {what!r}: {nearest(what, KINDS)}")
     from rich.console import Console
@@ -51,6 +57,21 @@ def list_(
         for algorithm in algorithms().values():
             title = f"{_WHERE[algorithm.learns]} {algorithm.name}"
             _table(console, title, algorithm.load().__doc__, algorithm.settings())
+    if what == "readings":
+        _readings(console)
+
+
+def _readings(console: Any) -> None:
+    from rich.text import Text
+
+    from rblspi.reproduction.readings import FACTORS
+
+    for factor in FACTORS.values():
+        console.rule(Text(f"--reading {factor.name}=...   {factor.asks}"), align="left")
+        for level in factor.levels:
+            name = f"{level.name} (default)" if level == factor.default else level.name
+            console.print(Text.assemble("  ", (f"{name:22}", "bold"), level.says))
+            console.print(Text(f"{'':24}from {level.source}", style="dim"))
 
 
 def _environments(console: Any) -> None:

@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Annotated
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from rblspi.experiments.results import FigureResult
     from rblspi.experiments.results_store import Store
     from rblspi.experiments.tasks import RunResult
+    from rblspi.reproduction.readings import Reading
 
 
 def reproduce(
@@ -55,6 +57,14 @@ def reproduce(
         list[Path] | None,
         typer.Option(metavar="FILE.toml", help="Run an experiment of your own; may be repeated."),
     ] = None,
+    reading: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FACTOR=LEVEL",
+            help="Read what the paper leaves open otherwise; see rblspi list readings.",
+            autocompletion=completion.readings,
+        ),
+    ] = None,
     list_figures: Annotated[
         bool, typer.Option("--list", help="List the figures and the claims, and stop.")
     ] = False,
@@ -79,6 +89,7 @@ def reproduce(
     """Reproduce the paper's figures, or an experiment of your own, and judge its claims.
 
     Finished runs are kept in OUT/results.sqlite: the same command goes on where it was stopped.
+    The report on a reading of the paper is kept in a folder of its own.
     """
     if list_figures:
         _list()
@@ -87,8 +98,10 @@ def reproduce(
     from rblspi.experiments.results import read
     from rblspi.experiments.results_store import Store
     from rblspi.reproduction.figures import QUICK_RUNS
+    from rblspi.reproduction.readings import name_of, parse
 
-    chosen = _chosen(figures or [], config or [], quick)
+    read_as = parse(reading or [])
+    chosen = _chosen(figures or [], config or [], quick, read_as)
     folder = out or Path("results") / ("quick" if quick else "paper")
     number = runs or (QUICK_RUNS if quick else 100)
     exports = [(p, True) for p in export or []] + [(p, False) for p in export_episodes or []]
@@ -99,23 +112,27 @@ def reproduce(
         raise ValueError(f"there is no {path} to report on: run without --report-only")
     with Store(path) as store:
         if not report_only:
-            _run(chosen, number, store, reuse, jobs or os.cpu_count() or 1, cluster)
+            run_figures(chosen, number, store, reuse, jobs or os.cpu_count() or 1, cluster)
         most = None if report_only else number
         results = [read(store, figure, most, reuse) for figure in chosen]
-    _report(results, report or folder, exports)
+    name = name_of(read_as) if read_as else ""
+    _report(results, report or folder / name, exports, name)
 
 
-def _chosen(names: Sequence[str], files: Sequence[Path], quick: bool) -> list[Figure]:
+def _chosen(
+    names: Sequence[str], files: Sequence[Path], quick: bool, reading: Reading
+) -> list[Figure]:
     from rblspi.experiments import config
     from rblspi.reproduction.figures import FIGURES
     from rblspi.reproduction.figures import quick as shortened
+    from rblspi.reproduction.readings import read_as
 
     for name in names:
         if name not in FIGURES:
             raise ValueError(f"no figure is called {name!r}: {nearest(name, FIGURES)}")
     own = [config.load(file) for file in files]
     wanted = names or ([] if own else list(FIGURES))
-    of_paper = [FIGURES[name] for name in dict.fromkeys(wanted)]
+    of_paper = [FIGURES[name].changed(partial(read_as, reading)) for name in dict.fromkeys(wanted)]
     chosen = [shortened(figure) if quick else figure for figure in of_paper] + own
     for figure in own:
         if figure.id in FIGURES:
@@ -126,14 +143,16 @@ def _chosen(names: Sequence[str], files: Sequence[Path], quick: bool) -> list[Fi
     return chosen
 
 
-def _run(
+def run_figures(
     figures: Sequence[Figure],
     runs: int,
     store: Store,
     reuse: bool,
     jobs: int,
     cluster: str | None,
+    at_once: int = 10,
 ) -> None:
+    """Make the runs of figures that are not stored yet, ``at_once`` seeds of every curve first."""
     from rblspi.core.cluster import dask_client
     from rblspi.experiments.definitions import unique
     from rblspi.experiments.runner import dask_executors, local_processes, missing, prepare, run_all
@@ -141,7 +160,7 @@ def _run(
     curves = unique(curve for figure in figures for curve in figure.curves)
     say("checking the settings, compiling what is not compiled yet ...")
     prepare(curves)
-    todo = missing(store, curves, runs, reuse)
+    todo = missing(store, curves, runs, reuse, at_once)
     if not todo:
         say("all runs are there already")
         return
@@ -163,13 +182,13 @@ def _run(
 
 
 def _report(
-    results: list[FigureResult], folder: Path, exports: Sequence[tuple[Path, bool]]
+    results: list[FigureResult], folder: Path, exports: Sequence[tuple[Path, bool]], reading: str
 ) -> None:
     from rblspi.experiments.export import export
     from rblspi.reproduction.report import write_report
 
     say("drawing ...")
-    report = write_report(results, folder)
+    report = write_report(results, folder, reading)
     for judgement in report.judgements:
         note = f" ({judgement.note})" if judgement.note else ""
         print(f"  {judgement.claim.id:12} {judgement.verdict}{note}")

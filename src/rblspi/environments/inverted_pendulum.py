@@ -8,8 +8,8 @@ velocity. With a = 1 / (pendulum_mass + cart_mass) and a force u on the cart,
 
 where m is the mass of the pendulum and l half its length. The force is -force, 0 or +force
 for the actions 0, 1 and 2, plus uniform noise drawn once a step and held during it. One step
-is one fourth-order Runge-Kutta step of ``time_step`` seconds. Large steps make the integrator
-part of the problem: at 0.1 s another one gives a slightly different domain.
+is one fourth-order Runge-Kutta step of ``time_step`` seconds, or one Euler step. Large steps make
+the integrator part of the problem: at 0.1 s another one gives a slightly different domain.
 
 The reward is 0, and -1 for the step after which the pendulum is at pi / 2 or more from the
 vertical: it has fallen, and the episode ends.
@@ -33,6 +33,9 @@ from rblspi.core.types import Array
 from rblspi.environments.base import CompiledEnvironment, Dynamics
 from rblspi.environments.rendering import BLUE, GREY, INK, ORANGE, PALE, Canvas, box, placed
 
+#: orders of the two integrators
+EULER, RUNGE_KUTTA = 1, 4
+
 
 @jit
 def reset(parameters: Array, state: Array, rng: Any) -> None:
@@ -55,19 +58,23 @@ def acceleration(parameters: Array, angle: float, velocity: float, force: float)
 
 @jit
 def step(parameters: Array, state: Array, action: int, rng: Any) -> tuple[float, bool, bool]:
-    """Push for the length of one Runge-Kutta step."""
-    _, _, _, _, push, noise, dt, fall_angle, _, step_reward, fall_reward = parameters
+    """Push for the length of one Runge-Kutta or Euler step."""
+    _, _, _, _, push, noise, dt, fall_angle, _, step_reward, fall_reward, order = parameters
     force = push * (action - 1) + rng.uniform(-noise, noise)
     angle, v1 = state[0], state[1]
     a1 = acceleration(parameters, angle, v1, force)
-    v2 = v1 + dt / 2 * a1
-    a2 = acceleration(parameters, angle + dt / 2 * v1, v2, force)
-    v3 = v1 + dt / 2 * a2
-    a3 = acceleration(parameters, angle + dt / 2 * v2, v3, force)
-    v4 = v1 + dt * a3
-    a4 = acceleration(parameters, angle + dt * v3, v4, force)
-    state[0] = angle + dt / 6 * (v1 + 2 * v2 + 2 * v3 + v4)
-    state[1] = v1 + dt / 6 * (a1 + 2 * a2 + 2 * a3 + a4)
+    if order == EULER:
+        state[0] = angle + dt * v1
+        state[1] = v1 + dt * a1
+    else:
+        v2 = v1 + dt / 2 * a1
+        a2 = acceleration(parameters, angle + dt / 2 * v1, v2, force)
+        v3 = v1 + dt / 2 * a2
+        a3 = acceleration(parameters, angle + dt / 2 * v2, v3, force)
+        v4 = v1 + dt * a3
+        a4 = acceleration(parameters, angle + dt * v3, v4, force)
+        state[0] = angle + dt / 6 * (v1 + 2 * v2 + 2 * v3 + v4)
+        state[1] = v1 + dt / 6 * (a1 + 2 * a2 + 2 * a3 + a4)
     fallen = abs(state[0]) >= fall_angle
     return (fall_reward if fallen else step_reward), fallen, False
 
@@ -88,6 +95,8 @@ class InvertedPendulum(CompiledEnvironment):
     fall_angle, start : float
         Angle and velocity start uniformly between -start and start.
     step_reward, fall_reward : float
+    order : {4, 1}
+        Of the integrator: 4 for Runge and Kutta's, 1 for Euler's.
     """
 
     metadata = CompiledEnvironment.metadata | {"render_fps": 10}
@@ -105,12 +114,15 @@ class InvertedPendulum(CompiledEnvironment):
         start: float = 0.2,
         step_reward: float = 0.0,
         fall_reward: float = -1.0,
+        order: int = RUNGE_KUTTA,
         render_mode: str | None = None,
     ) -> None:
+        if order not in (EULER, RUNGE_KUTTA):
+            raise ValueError(f"order={order} is neither {RUNGE_KUTTA} nor {EULER}")
         parameters = np.array(
             [
                 *(gravity, pendulum_mass, cart_mass, length, force, noise),
-                *(time_step, fall_angle, start, step_reward, fall_reward),
+                *(time_step, fall_angle, start, step_reward, fall_reward, order),
             ]
         )
         super().__init__(

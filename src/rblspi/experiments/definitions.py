@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Self
 
@@ -22,17 +22,20 @@ class Curve:
     episodes: int = 0  # of each run; 0 for an algorithm that learns from logged samples
     samples: int = 0  # logged for each run; 0 for an algorithm that learns online
     label: str = ""  # in the legend
+    arguments: Mapping[str, Any] = field(default_factory=dict)  # of the environment
 
     @property
     def plain(self) -> dict[str, Any]:
         """Everything that determines a run, apart from the seed and the code."""
         amount = {"episodes": self.episodes} if self.episodes else {"samples": self.samples}
+        arguments = {"arguments": dict(self.arguments)} if self.arguments else {}
         return {
             "algorithm": self.algorithm,
             "environment": self.environment,
             "basis": dict(self.basis),
             "settings": dict(self.settings),
             **amount,
+            **arguments,
         }
 
     @property
@@ -44,7 +47,14 @@ class Curve:
     def name(self) -> str:
         """The algorithm and its settings in one readable line."""
         settings = ", ".join(f"{key}={value}" for key, value in self.settings.items())
-        return f"{self.algorithm} on {self.environment} ({settings})"
+        return f"{self.algorithm} on {self.place} ({settings})"
+
+    @property
+    def place(self) -> str:
+        """The environment with its arguments, as a text."""
+        if not self.arguments:
+            return self.environment
+        return f"{self.environment} {canonical(dict(self.arguments))}"
 
 
 @dataclass(frozen=True)
@@ -89,15 +99,18 @@ class Figure:
         """All curves in order, without repetitions."""
         return unique(curve for panel in self.panels for curve in panel.curves)
 
+    def changed(self, change: Callable[[Curve], Curve]) -> Self:
+        """The same figure with every curve changed by a function."""
+
+        def panel(old: Panel) -> Panel:
+            return replace(old, curves=tuple(map(change, old.curves)))
+
+        groups = (replace(g, panels=tuple(map(panel, g.panels))) for g in self.groups)
+        return replace(self, groups=tuple(groups))
+
     def shortened(self, episodes: int, block: int) -> Self:
         """The same figure with fewer episodes per run and per point."""
-
-        def short(panel: Panel) -> Panel:
-            curves = (replace(curve, episodes=episodes) for curve in panel.curves)
-            return replace(panel, curves=tuple(curves))
-
-        groups = (replace(g, panels=tuple(map(short, g.panels))) for g in self.groups)
-        return replace(self, groups=tuple(groups), block=block)
+        return replace(self.changed(lambda curve: replace(curve, episodes=episodes)), block=block)
 
 
 @dataclass(frozen=True)
@@ -114,15 +127,17 @@ def unique(curves: Iterable[Curve]) -> list[Curve]:
     return list({curve.digest: curve for curve in reversed(list(curves))}.values())[::-1]
 
 
-def in_order(curves: Sequence[Curve], runs: int, seconds: Mapping[str, float]) -> list[Run]:
+def in_order(
+    curves: Sequence[Curve], runs: int, seconds: Mapping[str, float], at_once: int = 10
+) -> list[Run]:
     """List runs of each curve, with the seeds 0, 1, ..., in a useful order for an unfinished sweep.
 
-    Ten seeds of every curve come before the next ten, and fast curves before slow ones, by their
-    expected ``seconds`` by digest. A curve without an expectation comes first.
+    Some seeds of every curve (``at_once``) come before the next ones, and fast curves before slow
+    ones, by their expected ``seconds`` by digest. A curve without an expectation comes first.
     """
     cost = {curve.digest: seconds.get(curve.digest, 0.0) for curve in curves}
     order = [Run(curve, seed) for curve in curves for seed in range(runs)]
-    return sorted(order, key=lambda run: (run.seed // 10, cost[run.curve.digest]))
+    return sorted(order, key=lambda run: (run.seed // at_once, cost[run.curve.digest]))
 
 
 def canonical(value: Any) -> str:

@@ -75,7 +75,7 @@ def _table(result: CurveResult, block: int) -> dict[str, list[Any]]:
     values = {name: block_means(result.arrays[name], size) for name in ("length", "return")}
     runs, points = values["length"].shape
     plain = (canonical(curve.plain[name]) for name in ("basis", "settings"))
-    texts = (curve.environment, curve.algorithm, *plain)
+    texts = (curve.place, curve.algorithm, *plain)
     return {
         **{name: [text] * (runs * points) for name, text in zip(COLUMNS, texts, strict=False)},
         "seed": np.repeat(result.seeds, points).tolist(),

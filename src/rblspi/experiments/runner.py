@@ -37,10 +37,13 @@ class RunError(RuntimeError):
     """A run that failed."""
 
 
-def missing(store: Store, curves: Sequence[Curve], runs: int, any_code: bool = False) -> list[Run]:
+def missing(
+    store: Store, curves: Sequence[Curve], runs: int, any_code: bool = False, at_once: int = 10
+) -> list[Run]:
     """List the runs of each curve that are not stored yet, in the order in which to execute them.
 
-    Stored runs by another version of the code count only with ``any_code``.
+    Stored runs by another version of the code count only with ``any_code``. The first ``at_once``
+    seeds of every curve come before the next ones.
     """
     stored = {}
     for curve in curves:
@@ -48,7 +51,7 @@ def missing(store: Store, curves: Sequence[Curve], runs: int, any_code: bool = F
         stored[curve.digest] = set().union(*(store.seeds(curve, code) for code in codes))
     return [
         replace(run, code=code_version(run.curve))
-        for run in in_order(curves, runs, store.seconds())
+        for run in in_order(curves, runs, store.seconds(), at_once)
         if run.seed not in stored[run.curve.digest]
     ]
 

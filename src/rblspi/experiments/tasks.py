@@ -61,23 +61,30 @@ def rehearse(curve: Curve) -> None:
         if algorithm(curve.algorithm).online:
             make_agent(curve, 0).learn(total_timesteps=1)
         else:
-            make_estimator(curve).fit(random_walk(curve.environment, 100, 0))
+            make_estimator(curve).fit(random_walk(make_environment(curve), 100, 0))
+
+
+def make_environment(curve: Curve) -> Any:
+    """The environment of a curve, with its arguments."""
+    from rblspi.environments.lookup import make
+
+    return make(curve.environment, **curve.arguments)
 
 
 def make_agent(curve: Curve, seed: int) -> Any:
     """The agent of an online curve."""
     from rblspi.features import basis_from_settings
 
-    kind = algorithm(curve.algorithm).load()
-    return kind(curve.environment, basis_from_settings(curve.basis), **curve.settings, seed=seed)
+    kind, env = algorithm(curve.algorithm).load(), make_environment(curve)
+    return kind(env, basis_from_settings(curve.basis), **curve.settings, seed=seed)
 
 
 def make_estimator(curve: Curve) -> Any:
     """The estimator of an offline curve."""
-    from rblspi.environments.lookup import discrete_actions, make
+    from rblspi.environments.lookup import discrete_actions
     from rblspi.features import basis_from_settings
 
-    env = make(curve.environment)
+    env = make_environment(curve)
     return algorithm(curve.algorithm).load()(
         basis_from_settings(curve.basis),
         int(discrete_actions(env).n),
@@ -96,7 +103,8 @@ def _online(curve: Curve, seed: int) -> tuple[dict[str, NDArray[Any]], int]:
 def _offline(curve: Curve, seed: int) -> tuple[dict[str, NDArray[Any]], int]:
     from rblspi.rollout.collect import random_walk
 
-    fitted = make_estimator(curve).fit(random_walk(curve.environment, curve.samples, seed))
+    samples = random_walk(make_environment(curve), curve.samples, seed)
+    fitted = make_estimator(curve).fit(samples)
     x = fitted.features_(np.arange(fitted.observation_space.n))
     weights = np.stack([iteration.weights for iteration in fitted.history_])
     values = np.einsum("sn,ian->isa", x, weights.reshape(len(weights), fitted.actions, -1))

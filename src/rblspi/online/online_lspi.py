@@ -51,6 +51,7 @@ class State(NamedTuple):
     least: float  # the smallest epsilon
     update_every: int
     on_policy: bool
+    limit_ends: bool
     workspace_x: Matrix  # rows x                              (CAPACITY, n)
     workspace_d: Matrix  # rows d, r                           (CAPACITY, k + 1)
     workspace_square: Matrix  # A' and its factors             (k, k)
@@ -86,7 +87,7 @@ def observe(
     ended = end != CONTINUES
     agent.epsilon[0] = max(agent.least, agent.decay * agent.epsilon[0])
     next_action = TERMINAL
-    if end != TERMINATED:
+    if end != TERMINATED and not (ended and agent.limit_ends):
         if agent.on_policy:
             next_action = epsilon_greedy(agent.weights, y, agent.epsilon[0], next_allowed, rng)
             agent.chosen[0] = NOT_CHOSEN if ended else next_action
@@ -114,9 +115,15 @@ def _absorb(agent: State) -> None:
 
 @jit
 def _solve(agent: State) -> None:
-    """Theta = A^-1 b; a singular A leaves the weights as they are, and is counted."""
+    """Theta = A^-1 b; a singular A leaves the weights as they are, and is counted.
+
+    As long as there were no rewards b = 0, and so is theta, without a factorisation.
+    """
     actions, n, _ = agent.cross.shape
     k = actions * n
+    if not agent.cross[:, :, k].any():
+        agent.weights[:] = 0.0
+        return
     right = np.empty(k)
     for a in range(actions):
         for i in range(n):
@@ -139,6 +146,7 @@ def _new_state(
     update_every: int,
     on_policy: bool,
     initial_diagonal: float,
+    limit_ends: bool = False,
 ) -> State:
     k = actions * n
     cross = np.zeros((actions, n, k + 1))
@@ -155,6 +163,7 @@ def _new_state(
         least,
         update_every,
         on_policy,
+        limit_ends,
         np.zeros((CAPACITY, n)),
         np.zeros((CAPACITY, k + 1)),
         np.zeros((k, k)),
@@ -182,6 +191,8 @@ class OnlineLSPI(Agent):
         gamma.
     initial_diagonal : float
         A starts at this multiple of the identity.
+    limit_ends : bool
+        Whether a truncated episode counts as a terminated one, without a future.
     seed : int, optional
         Of everything random; one drawn from the operating system unless given.
     """
@@ -203,6 +214,7 @@ class OnlineLSPI(Agent):
         update_every: int | Literal["episode"] = 20,
         discount: float = 0.99,
         initial_diagonal: float = 1e-6,
+        limit_ends: bool = False,
         seed: int | None = None,
     ) -> None:
         self.on_policy = check.boolean("on_policy", on_policy)
@@ -211,6 +223,7 @@ class OnlineLSPI(Agent):
         self.epsilon_final = check.fraction("epsilon_final", epsilon_final)
         self.update_every = check.period("update_every", update_every)
         self.initial_diagonal = check.positive("initial_diagonal", initial_diagonal)
+        self.limit_ends = check.boolean("limit_ends", limit_ends)
         super().__init__(env, basis, discount=discount, seed=seed)
 
     def _initial_state(self) -> State:
@@ -224,6 +237,7 @@ class OnlineLSPI(Agent):
             self.update_every,
             self.on_policy,
             self.initial_diagonal,
+            self.limit_ends,
         )
 
     def leave_episode(self) -> None:

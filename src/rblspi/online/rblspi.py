@@ -89,6 +89,7 @@ class State(NamedTuple):
     sample_every: int
     on_policy: float
     forgetting: float
+    limit_ends: bool
     posterior: IncrementalPosterior
 
 
@@ -111,7 +112,8 @@ def observe(
 ) -> None:
     """Absorb a transition; every K of them, improve the policy and sample a value function."""
     ended = end != CONTINUES
-    next_action = TERMINAL if end == TERMINATED else _next_action(agent, y, next_allowed)
+    terminal = end == TERMINATED or (ended and agent.limit_ends)
+    next_action = TERMINAL if terminal else _next_action(agent, y, next_allowed)
     append(agent.buffer, x, action, reward, y, next_action)  # lines 6-8
     agent.counters[TRANSITIONS] += 1
     if agent.noise_std == 0.0:
@@ -201,6 +203,7 @@ def _new_state(
     noise_std: float,
     discount: float,
     settings: Defaults,
+    limit_ends: bool = False,
 ) -> State:
     k, capacity = actions * features, min(period, CAPACITY)
     return State(
@@ -216,6 +219,7 @@ def _new_state(
         sample_every=settings.sample_every,
         on_policy=settings.on_policy,
         forgetting=settings.forgetting,
+        limit_ends=limit_ends,
         posterior=new_incremental_posterior(
             actions, features, ridge, penalty, capacity, fastest_method(period, k)
         ),
@@ -235,6 +239,15 @@ def _precisions(
             "them follow from the data"
         )
     return alpha, beta
+
+
+def _first_update(given: int | None, update_every: int) -> int | None:
+    if given is None:
+        return None
+    if check.count("first_update", given) > update_every:
+        period = f"update_every={update_every}" if update_every else 'update_every="episode"'
+        raise ValueError(f"first_update={given} is later than {period} allows")
+    return given
 
 
 class RBLSPI(Agent):
@@ -266,6 +279,11 @@ class RBLSPI(Agent):
     forgetting : float, optional
         In episode J, transitions of the j-th one weigh (j / J)^forgetting, to within 2%. 0 as
         in the paper, 1/2 untuned. Where no episode ever ends, nothing is forgotten.
+    first_update : int, optional
+        Transitions before the first improvement; K unless given. Algorithm 1 counts from t = 0
+        and improves when t is a multiple of K, which to the letter is 1.
+    limit_ends : bool
+        Whether a truncated episode counts as a terminated one, without a future.
     discount : float
         gamma.
     ridge : float
@@ -304,6 +322,8 @@ class RBLSPI(Agent):
         sample_every: int | Literal["episode"] | None = None,
         on_policy: float | None = None,
         forgetting: float | None = None,
+        first_update: int | None = None,
+        limit_ends: bool = False,
         discount: float = 0.99,
         ridge: float = 1e-6,
         seed: int | None = None,
@@ -324,6 +344,8 @@ class RBLSPI(Agent):
         self.forgetting = check.not_negative(
             "forgetting", default.forgetting if forgetting is None else forgetting
         )
+        self.first_update = _first_update(first_update, self.update_every)
+        self.limit_ends = check.boolean("limit_ends", limit_ends)
         self.ridge = check.positive("ridge", ridge)
         super().__init__(env, basis, discount=discount, seed=seed)
 
@@ -341,7 +363,10 @@ class RBLSPI(Agent):
             std,
             self.discount,
             Defaults(self.update_every, self.sample_every, self.on_policy, self.forgetting),
+            self.limit_ends,
         )
+        if self.first_update is not None:
+            state.counters[TRANSITIONS] = self.update_every - self.first_update
         state.mean[:] = self.rng.standard_normal(len(state.mean))  # line 1: m ~ N(0, I)
         state.sampled[:] = state.mean
         return state

@@ -176,7 +176,7 @@ def _curves(result: FigureResult) -> str:
         for panel in group.panels
         for curve in panel.curves
     )
-    about = f"<p>{_text(first.environment)}{others}; {amount} a run{_text(basis)}.</p>"
+    about = f"<p>{_text(first.place)}{others}; {amount} a run{_text(basis)}.</p>"
     table = _table(columns, rows, repeat(""))
     return f"{about}{table}{_footnote(table)}"
 

@@ -48,8 +48,9 @@ def write_summaries(path: Path, results: Sequence[FigureResult]) -> None:
         writer.writerow(["figure", "measure", *columns, *Summary._fields])
         for result in results:
             for digest, (runs, *arrays) in result.summaries.items():
-                plain = [result.curves[digest].curve.plain[name] for name in columns]
-                texts = [value if isinstance(value, str) else canonical(value) for value in plain]
+                curve = result.curves[digest].curve
+                texts = [curve.place, curve.algorithm]
+                texts += [canonical(curve.plain[name]) for name in ("basis", "settings")]
                 for point in zip(*arrays, strict=True):
                     numbers = [f"{value:.7g}" for value in point]
                     writer.writerow(

@@ -16,9 +16,9 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from rblspi.core.types import Array, Integers
-from rblspi.environments.lookup import make
 from rblspi.experiments.results import CurveResult, FigureResult
 from rblspi.experiments.summary import Range
+from rblspi.experiments.tasks import make_environment
 from rblspi.plotting.style import BLACK, BLUE, GREY, SKY
 from rblspi.reproduction.claims import chain_differences
 
@@ -37,7 +37,7 @@ class ChainIteration(NamedTuple):
 
 def iterations(result: CurveResult, seed: int = 0) -> list[ChainIteration]:
     """The iterations of one run, compared with exact policy evaluation."""
-    chain: Any = make(result.curve.environment).unwrapped
+    chain: Any = make_environment(result.curve).unwrapped
     discount = float(result.curve.settings["discount"])
     values = result.tables_by_seed[seed]
     policy = np.zeros(values.shape[1], np.int64)

@@ -10,7 +10,10 @@ over all its episodes, which is the height of the learning curve.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -41,15 +44,59 @@ BEST_PUDDLE_RETURN = -18.7
 #: the optimal policy of the chain walk: left in the first half, right in the second
 OPTIMAL_CHAIN = (0,) * 10 + (1,) * 10
 
-Rule = Callable[[Evidence], Iterator[Finding]]
-CLAIMS: list[Claim] = []
+
+@dataclass(frozen=True)
+class Scope:
+    """On how much of the paper a claim is judged: on all of it, or on less where runs are dear."""
+
+    periods: Mapping[str, tuple[Period, ...]] = field(default_factory=dict)  # by environment
+    grids: tuple[int, ...] = (3, 5)  # of the pendulum
+
+    def periods_of(self, domain: Domain) -> tuple[Period, ...]:
+        """The values of K in a domain, in order; all of them unless there is a choice."""
+        return self.periods.get(domain.environment, PERIODS)
+
+    def pendula(self) -> dict[str, Domain]:
+        """The pendulum on every grid, by the grid's name."""
+        return {f"{cells} × {cells}": paper.pendulum(cells) for cells in self.grids}
+
+
+class Rule(Protocol):
+    """What turns evidence into findings."""
+
+    def __call__(self, evidence: Evidence, scope: Scope) -> Iterator[Finding]:
+        """Measure on what the scope comprises."""
+
+
+class _Statement(NamedTuple):
+    """A claim whose rule still waits for its scope."""
+
+    id: str
+    figure: str
+    says: str
+    judged_by: str
+    rule: Rule
+
+
+_STATEMENTS: list[_Statement] = []
+
+
+def claims_within(scope: Scope) -> list[Claim]:
+    """All claims, each judged on what the scope comprises."""
+    return [
+        Claim(
+            *(said.id, said.figure, said.says, said.judged_by),
+            findings=partial(said.rule, scope=scope),
+        )
+        for said in _STATEMENTS
+    ]
 
 
 def _claim(name: str, figure: str, says: str, judged_by: str) -> Callable[[Rule], Rule]:
     """Add a claim that is judged by the decorated function."""
 
     def add(rule: Rule) -> Rule:
-        CLAIMS.append(Claim(name, figure, says, judged_by, rule))
+        _STATEMENTS.append(_Statement(name, figure, says, judged_by, rule))
         return rule
 
     return add
@@ -108,7 +155,7 @@ def improvements_needed(values: Array) -> float:
     "within six policy improvements.",
     "In more than 9 of 10 fresh sample sets, for either algorithm.",
 )
-def _chain_optimal(evidence: Evidence) -> Iterator[Finding]:
+def _chain_optimal(evidence: Evidence, scope: Scope) -> Iterator[Finding]:
     for curve in (paper.BLSPI, paper.LSPI):
         needed = np.array([improvements_needed(values) for values in evidence.of(curve).tables])
         what = "share of sample sets with the optimal policy within 6 improvements"
@@ -146,7 +193,7 @@ def chain_differences(bayesian: Array, plain: Array) -> tuple[Array, Array]:
     "with other samples, values differ by 26% at the second iteration, and the policies agree in "
     "all states throughout.)",
 )
-def _chain_close(evidence: Evidence) -> Iterator[Finding]:
+def _chain_close(evidence: Evidence, scope: Scope) -> Iterator[Finding]:
     bayesian, plain = (evidence.of(c).tables_by_seed for c in (paper.BLSPI, paper.LSPI))
     seeds = sorted(bayesian.keys() & plain.keys())
     compared = [chain_differences(bayesian[seed], plain[seed]) for seed in seeds]
@@ -169,7 +216,7 @@ _UNDER_110 = "Final steps below 110 with the best α; the other α are shown bes
 
 
 def _under_110(domain: Domain, beta: float) -> Rule:
-    def findings(evidence: Evidence) -> Iterator[Finding]:
+    def findings(evidence: Evidence, scope: Scope) -> Iterator[Finding]:
         curves = _grid(domain, [20], paper.CAR_ALPHAS, [beta])
         finals = {_alpha(curve): _final(evidence, curve) for curve in curves}
         best = min(finals, key=lambda alpha: float(finals[alpha].values.mean()))
@@ -194,8 +241,8 @@ _claim(
     "Overall steps at K = 20 are below those at every larger K, for both algorithms (RBLSPI: "
     "β = 0.1, mean over α).",
 )
-def _small_period_car(evidence: Evidence) -> Iterator[Finding]:
-    for period in PERIODS[1:]:
+def _small_period_car(evidence: Evidence, scope: Scope) -> Iterator[Finding]:
+    for period in scope.periods_of(CAR)[1:]:
         ours = [_grid(CAR, [k], paper.CAR_ALPHAS, [0.1]) for k in (20, period)]
         theirs = [[paper.online_lspi(CAR, k)] for k in (20, period)]
         for what, curves in (("RBLSPI", ours), ("online LSPI", theirs)):
@@ -209,7 +256,7 @@ def _small_period_car(evidence: Evidence) -> Iterator[Finding]:
     "goal on both cars.",
     "More than half of the final episodes reach the goal, with every α.",
 )
-def _goal_at_end_of_episode(evidence: Evidence) -> Iterator[Finding]:
+def _goal_at_end_of_episode(evidence: Evidence, scope: Scope) -> Iterator[Finding]:
     for domain, beta, name in CARS:
         for curve in _grid(domain, ["episode"], paper.CAR_ALPHAS, [beta]):
             reached = (evidence.episodes(curve)[:, -FINAL:] < 500).mean(axis=1)
@@ -223,9 +270,11 @@ def _goal_at_end_of_episode(evidence: Evidence) -> Iterator[Finding]:
     "For K below 500, overall steps are lower at α = 0.001 than at α = 1; and at K = 20, with "
     f"every α, final steps are below the {PUSHED_ALONG} of always pushing along the velocity.",
 )
-def _low_alpha(evidence: Evidence) -> Iterator[Finding]:
+def _low_alpha(evidence: Evidence, scope: Scope) -> Iterator[Finding]:
     for domain, beta, name in CARS:
-        for period in PERIODS[:-1]:
+        for period in scope.periods_of(domain):
+            if period == "episode":
+                continue
             low, *_, high = _grid(domain, [period], paper.CAR_ALPHAS, [beta])
             what = f"{name} car, {_k(period)}: overall steps, α = 0.001 minus α = 1"
             yield less(what, _overall(evidence, low), _overall(evidence, high))
@@ -236,8 +285,10 @@ def _low_alpha(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _best_beta(domain: Domain, better: float, worse: float) -> Rule:
-    def findings(evidence: Evidence) -> Iterator[Finding]:
-        for periods, what in (((20,), "K = 20"), (PERIODS, "all K")):
+    def findings(evidence: Evidence, scope: Scope) -> Iterator[Finding]:
+        periods_of = scope.periods_of(domain)
+        words = "all K" if periods_of == PERIODS else " and ".join(map(_k, periods_of))
+        for periods, what in {(20,): "K = 20", periods_of: words}.items():
             a, b = (
                 _overall(evidence, *_grid(domain, periods, paper.CAR_ALPHAS, [beta]))
                 for beta in (better, worse)
@@ -259,9 +310,9 @@ _claim(
     "RBLSPI outperforms online LSPI on both cars.",
     "At every K, overall steps of RBLSPI with its best α are below those of online LSPI.",
 )
-def _beats_online_car(evidence: Evidence) -> Iterator[Finding]:
+def _beats_online_car(evidence: Evidence, scope: Scope) -> Iterator[Finding]:
     for domain, beta, name in CARS:
-        for period in PERIODS:
+        for period in scope.periods_of(domain):
             curves = _grid(domain, [period], paper.CAR_ALPHAS, [beta])
             best = min(curves, key=lambda c: float(_overall(evidence, c).values.mean()))
             yield less(
@@ -286,8 +337,8 @@ _claim(
     "One run that reaches the goal is enough against it; if none does, it holds once fewer than "
     "5% can be expected to.",
 )
-def _online_stuck(evidence: Evidence) -> Iterator[Finding]:
-    for period in PERIODS:
+def _online_stuck(evidence: Evidence, scope: Scope) -> Iterator[Finding]:
+    for period in scope.periods_of(SPARSE_CAR):
         returns = evidence.episodes(paper.online_lspi(SPARSE_CAR, period), "return")
         reached = returns.max(axis=1) > 0
         # One run refutes "never"; if there is none, Wilson's interval bounds how rare they are.
@@ -304,16 +355,14 @@ _claim(
 
 # Inverted pendulum -----------------------------------------------------------------------------
 
-PENDULA = {f"{cells} × {cells}": paper.pendulum(cells) for cells in (3, 5)}
-
 
 @_claim(
     *("pendulum-1", "pendulum"),
     "RBLSPI ends with an optimal or nearly optimal policy for every α and β, on both grids.",
     "Final steps above 2700 of 3000 in all twelve settings.",
 )
-def _pendulum_always(evidence: Evidence) -> Iterator[Finding]:
-    for grid, domain in PENDULA.items():
+def _pendulum_always(evidence: Evidence, scope: Scope) -> Iterator[Finding]:
+    for grid, domain in scope.pendula().items():
         for curve in _grid(domain, [20], paper.ALPHAS, [1.0, 10.0]):
             yield above(f"{grid}, {_setting(curve)}: final steps", _final(evidence, curve), 2700.0)
 
@@ -324,8 +373,8 @@ def _pendulum_always(evidence: Evidence) -> Iterator[Finding]:
     "On both grids, overall steps are higher at β = 10 (mean over α), and at α = 0.1 than at "
     "either other α (mean over β).",
 )
-def _pendulum_settings(evidence: Evidence) -> Iterator[Finding]:
-    for grid, domain in PENDULA.items():
+def _pendulum_settings(evidence: Evidence, scope: Scope) -> Iterator[Finding]:
+    for grid, domain in scope.pendula().items():
         ten, one = (
             _overall(evidence, *_grid(domain, [20], paper.ALPHAS, [beta])) for beta in (10.0, 1.0)
         )
@@ -343,8 +392,8 @@ def _pendulum_settings(evidence: Evidence) -> Iterator[Finding]:
     "Above 2850 steps in episodes 201-300 with α = 0.1, on both grids; the other α are shown "
     "beside it.",
 )
-def _pendulum_soon(evidence: Evidence) -> Iterator[Finding]:
-    for grid, domain in PENDULA.items():
+def _pendulum_soon(evidence: Evidence, scope: Scope) -> Iterator[Finding]:
+    for grid, domain in scope.pendula().items():
         for curve in _grid(domain, [20], paper.ALPHAS, [10.0]):
             early = evidence.episodes(curve)[:, 200:300]
             if not early.size:
@@ -360,8 +409,8 @@ def _pendulum_soon(evidence: Evidence) -> Iterator[Finding]:
     "Online LSPI has not found the optimal policy even after 2000 episodes.",
     "Final steps below 2850, on both grids.",
 )
-def _pendulum_online(evidence: Evidence) -> Iterator[Finding]:
-    for grid, domain in PENDULA.items():
+def _pendulum_online(evidence: Evidence, scope: Scope) -> Iterator[Finding]:
+    for grid, domain in scope.pendula().items():
         final = _final(evidence, paper.online_lspi(domain, 20))
         yield below(f"{grid}, online LSPI: final steps", final, 2850.0)
 
@@ -374,7 +423,7 @@ def _pendulum_online(evidence: Evidence) -> Iterator[Finding]:
     "RBLSPI keeps the pole up for more than 480 of 500 steps.",
     "Final steps above 480 in the best setting; the others are shown beside it.",
 )
-def _pole_balances(evidence: Evidence) -> Iterator[Finding]:
+def _pole_balances(evidence: Evidence, scope: Scope) -> Iterator[Finding]:
     curves = _grid(CART_POLE, [20], paper.ALPHAS, [0.1, 1.0])
     finals = {_setting(curve): _final(evidence, curve) for curve in curves}
     best = max(finals, key=lambda setting: float(finals[setting].values.mean()))
@@ -388,7 +437,7 @@ def _pole_balances(evidence: Evidence) -> Iterator[Finding]:
     "Overall steps: β = 0.1 above β = 1, mean over α; and RBLSPI (β = 0.1, best α) above online "
     "LSPI.",
 )
-def _pole_settings(evidence: Evidence) -> Iterator[Finding]:
+def _pole_settings(evidence: Evidence, scope: Scope) -> Iterator[Finding]:
     low, high = (_grid(CART_POLE, [20], paper.ALPHAS, [beta]) for beta in (0.1, 1.0))
     what = "overall steps, β = 0.1 minus β = 1"
     yield more(what, _overall(evidence, *low), _overall(evidence, *high))
@@ -408,8 +457,8 @@ def _pole_settings(evidence: Evidence) -> Iterator[Finding]:
     "In the puddle world, on-policy online LSPI is about as good as RBLSPI, or better.",
     "At every K, its final return is at most 5 below that of RBLSPI in its best setting.",
 )
-def _puddle_on_policy(evidence: Evidence) -> Iterator[Finding]:
-    for period in PERIODS:
+def _puddle_on_policy(evidence: Evidence, scope: Scope) -> Iterator[Finding]:
+    for period in scope.periods_of(PUDDLES):
         curves = _grid(PUDDLES, [period], paper.ALPHAS, [0.1, 1.0])
         finals = {_setting(curve): _final(evidence, curve, "return") for curve in curves}
         best = max(finals, key=lambda setting: float(finals[setting].values.mean()))
@@ -424,8 +473,8 @@ def _puddle_on_policy(evidence: Evidence) -> Iterator[Finding]:
     f"At every K, its final return is below {2 * BEST_PUDDLE_RETURN:g}, twice the best possible "
     "loss, and below that of the on-policy variant.",
 )
-def _puddle_off_policy(evidence: Evidence) -> Iterator[Finding]:
-    for period in PERIODS:
+def _puddle_off_policy(evidence: Evidence, scope: Scope) -> Iterator[Finding]:
+    for period in scope.periods_of(PUDDLES):
         on, off = (
             _final(evidence, paper.online_lspi(PUDDLES, period, on_policy), "return")
             for on_policy in (True, False)
@@ -439,10 +488,14 @@ def _puddle_off_policy(evidence: Evidence) -> Iterator[Finding]:
     "Frequent policy improvements (small K) help RBLSPI in the puddle world.",
     "Overall return, mean over α and β, is higher at K = 20 than at every larger K.",
 )
-def _puddle_small_period(evidence: Evidence) -> Iterator[Finding]:
-    for period in PERIODS[1:]:
+def _puddle_small_period(evidence: Evidence, scope: Scope) -> Iterator[Finding]:
+    for period in scope.periods_of(PUDDLES)[1:]:
         small, large = (
             _overall(evidence, *_grid(PUDDLES, [k], paper.ALPHAS, [0.1, 1.0]), measure="return")
             for k in (20, period)
         )
         yield more(f"overall return, K = 20 minus {_k(period)}", small, large)
+
+
+#: all claims, judged on all of the paper
+CLAIMS = claims_within(Scope())

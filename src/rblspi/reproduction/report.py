@@ -13,6 +13,7 @@ from rblspi.plotting import page
 from rblspi.reproduction import chain
 from rblspi.reproduction.claims import CLAIMS
 from rblspi.reproduction.figures import FIGURES
+from rblspi.reproduction.stated import write_numbers
 
 HEADING = "Randomised Bayesian least-squares policy iteration, reproduced"
 
@@ -24,15 +25,19 @@ class Report(NamedTuple):
     judgements: tuple[Judgement, ...]
 
 
-def write_report(results: Sequence[FigureResult], folder: Path) -> Report:
+def write_report(results: Sequence[FigureResult], folder: Path, reading: str = "") -> Report:
     """Write the figures, tables and the page of some results into a folder.
 
     Figures of the paper and experiments of the user's own may be mixed; the claims that are judged
-    are those about the figures of the paper.
+    are those about the figures of the paper. ``reading`` names the reading of the paper, unless it
+    is the default.
     """
     judgements = judgements_on(results)
     drawings = {"chain": chain.draw}
-    written = page.write(results, folder, judgements=judgements, drawings=drawings, heading=HEADING)
+    heading = f"{HEADING} ({reading})" if reading else HEADING
+    written = page.write(results, folder, judgements=judgements, drawings=drawings, heading=heading)
+    if judgements:
+        write_numbers(folder)
     return Report(written, judgements)
 
 

@@ -1,0 +1,76 @@
+"""``rblspi readings``: the paper's claims under every reading of what it leaves open."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rblspi.cli.options import Cluster
+from rblspi.cli.reproduce import run_figures
+from rblspi.core.progress import say
+from rblspi.registry import nearest
+
+if TYPE_CHECKING:
+    from rblspi.reproduction.design import Design
+
+
+def readings(
+    full: Annotated[
+        bool, typer.Option("--full", help="Every claim on whole runs: days, not an hour.")
+    ] = False,
+    claim: Annotated[
+        list[str] | None,
+        typer.Option(metavar="CLAIM", help="Run what this claim needs; may be repeated."),
+    ] = None,
+    runs: Annotated[int, typer.Option(min=1, help="Runs of every curve.")] = 10,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="Worker processes: one for every processor.")
+    ] = None,
+    cluster: Cluster = None,
+    out: Annotated[Path, typer.Option(help="Folder of results.")] = Path("results/readings"),
+    report: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Folder of the report: OUT unless given.")
+    ] = None,
+    report_only: Annotated[
+        bool, typer.Option("--report-only", help="Run nothing: report on the runs there are.")
+    ] = False,
+) -> None:
+    """Judge the paper's claims under every reading of what the paper leaves open.
+
+    One choice at a time differs from the default. Finished runs are kept in OUT/results.sqlite:
+    the same command goes on where it was stopped. ``rblspi list readings`` shows the choices.
+    """
+    from rblspi.experiments.results_store import Store
+    from rblspi.reproduction.design import FULL, SMALL
+    from rblspi.reproduction.readings_report import read_study, write_study
+
+    design = replace(FULL if full else SMALL, runs=runs)
+    path = out / "results.sqlite"
+    if report_only and not path.exists():
+        raise ValueError(f"there is no {path} to report on: run without --report-only")
+    wanted = _only(design, claim or [])
+    with Store(path) as store:
+        if not report_only:
+            for figure, number in wanted.parts:
+                run_figures(
+                    [figure], number, store, False, jobs or os.cpu_count() or 1, cluster, at_once=1
+                )
+        study = read_study(store, design)
+    page = write_study(study, report or out)
+    for line in study.sentences():
+        print(f"  {line}")
+    say(f"report: {page}")
+
+
+def _only(design: Design, claims: Sequence[str]) -> Design:
+    """The part of a design that some claims need; all of it if none are named."""
+    known = [claim.id for claim in design.judged]
+    for name in claims:
+        if name not in known:
+            raise ValueError(f"{name!r} is no claim of this design: {nearest(name, known)}")
+    return replace(design, claims=tuple(claims)) if claims else design

@@ -1,0 +1,68 @@
+"""Verdicts as a picture: claims down, readings across."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from matplotlib.figure import Figure as Drawing
+from matplotlib.patches import Patch, Rectangle
+
+from rblspi.experiments.judging import Verdict
+from rblspi.plotting.style import BLACK, GREEN, GREY, VERMILLION
+
+_LOOKS: dict[Verdict, tuple[str, str]] = {
+    "holds": (GREEN, "✓"),
+    "does not hold": (VERMILLION, "✗"),
+    "undecided": ("#BDBDBD", "?"),
+}
+#: how strongly a verdict is drawn that is the default's, because the reading changes nothing
+FAINT = 0.18
+
+
+def draw(
+    claims: Sequence[str],
+    readings: Sequence[str],
+    verdicts: Sequence[Sequence[Verdict | None]],
+    own: Sequence[Sequence[bool]],
+) -> Drawing:
+    """Draw a table of verdicts.
+
+    Parameters
+    ----------
+    claims, readings : sequence of str
+        Names of rows and of columns.
+    verdicts : sequence of sequence
+        One row for each claim; None where there are no runs.
+    own : sequence of sequence of bool
+        Whether the reading changes what the claim is judged on.
+    """
+    drawing = Drawing(
+        figsize=(1.6 + 0.36 * len(readings), 1.9 + 0.34 * len(claims)), layout="constrained"
+    )
+    ax = drawing.subplots()
+    for row, (found, changed) in enumerate(zip(verdicts, own, strict=True)):
+        for column, (verdict, is_own) in enumerate(zip(found, changed, strict=True)):
+            if verdict is None:
+                continue
+            colour, sign = _LOOKS[verdict]
+            place = (column - 0.46, row - 0.44)
+            ax.add_patch(
+                Rectangle(place, 0.92, 0.88, color=colour, alpha=1.0 if is_own else FAINT, lw=0)
+            )
+            if is_own:
+                ax.text(column, row, sign, ha="center", va="center", color="white", fontsize=10)
+    ax.set_xlim(-0.6, len(readings) - 0.4)
+    ax.set_ylim(len(claims) - 0.4, -0.6)
+    ax.set_xticks(range(len(readings)), readings, rotation=55, ha="left", rotation_mode="anchor")
+    ax.set_yticks(range(len(claims)), claims)
+    ax.xaxis.tick_top()
+    ax.tick_params(length=0, labelcolor=BLACK)
+    ax.grid(False)
+    for spine in ax.spines.values():
+        spine.set_visible(False)
+    handles = [
+        *(Patch(color=colour, label=f"{sign} {v}") for v, (colour, sign) in _LOOKS.items()),
+        Patch(color=GREY, alpha=FAINT, label="the reading changes nothing: as the default"),
+    ]
+    drawing.legend(handles=handles, loc="outside lower left", ncols=4, fontsize=8.5)
+    return drawing

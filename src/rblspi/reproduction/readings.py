@@ -1,0 +1,410 @@
+"""What the paper leaves open, as data: every open choice with the ways in which it can be read.
+
+A *factor* is one choice, a *level* is one way to make it, and a *reading* is a level for some of
+the factors. The first level of a factor is the default, which is what `figures` has. No level is
+the default because of what comes out of it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from rblspi.experiments.definitions import Curve
+from rblspi.registry import nearest
+from rblspi.reproduction.figures import CART_POLE, pendulum
+
+Change = Callable[[Curve], Curve]
+PENDULUM = pendulum(3).environment
+POLE = CART_POLE.environment
+CHAIN = "rblspi/ChainWalk-v0"
+
+AUTHORS = "public code for the same domains, that of the authors among it"
+PAPER = "the paper's words"
+LAGOUDAKIS = "Lagoudakis and Parr, 2003"
+BUSONIU = "the published toolbox of Busoniu et al., 2010"
+PRACTICE = "common practice"
+OURS = "our choice"
+
+
+@dataclass(frozen=True)
+class Level:
+    """One way to read an open choice."""
+
+    name: str
+    says: str
+    source: str
+    change: Change = lambda curve: curve
+
+
+@dataclass(frozen=True)
+class Factor:
+    """A choice that the paper leaves open; the first level is the default."""
+
+    name: str
+    asks: str
+    levels: tuple[Level, ...]
+
+    @property
+    def default(self) -> Level:
+        """What the figures have."""
+        return self.levels[0]
+
+
+#: levels by the names of their factors; the other factors are at their defaults
+Reading = Mapping[str, Level]
+DEFAULT: Reading = {}
+
+
+def name_of(reading: Reading) -> str:
+    """A reading in words: ``centres=edge``, or ``default``."""
+    return ", ".join(f"{factor}={level.name}" for factor, level in reading.items()) or "default"
+
+
+def read_as(reading: Reading, curve: Curve) -> Curve:
+    """The curve that is run under a reading."""
+    for level in reading.values():
+        curve = level.change(curve)
+    return curve
+
+
+def parse(texts: Sequence[str]) -> Reading:
+    """A reading from texts such as ``centres=edge``.
+
+    Raises
+    ------
+    ValueError
+        If there is no such factor or level, or a factor is given twice.
+    """
+    found: dict[str, Level] = {}
+    for text in texts:
+        name, equals, wanted = (part.strip() for part in text.partition("="))
+        if not equals:
+            raise ValueError(f"reading {text!r} must be FACTOR=LEVEL, for example centres=edge")
+        if name not in FACTORS:
+            raise ValueError(f"the paper leaves no {name!r} open: {nearest(name, FACTORS)}")
+        levels = {level.name: level for level in FACTORS[name].levels}
+        if wanted not in levels:
+            raise ValueError(f"{name} has no level {wanted!r}: {nearest(wanted, levels)}")
+        if name in found:
+            raise ValueError(f"{name} is given twice: a reading has one level of each factor")
+        found[name] = levels[wanted]
+    return {name: level for name, level in found.items() if level != FACTORS[name].default}
+
+
+def one_at_a_time() -> list[Reading]:
+    """The default, and every other level of every factor by itself."""
+    others = [{f.name: level} for f in FACTORS.values() for level in f.levels[1:]]
+    return [DEFAULT, *others]
+
+
+# How levels change a curve ----------------------------------------------------------------------
+
+
+def _is(curve: Curve, environment: str, algorithm: str) -> bool:
+    return environment in ("", curve.environment) and algorithm in ("", curve.algorithm)
+
+
+def _settings(algorithm: str, environment: str = "", **given: Any) -> Change:
+    """Other settings, for one algorithm."""
+
+    def change(curve: Curve) -> Curve:
+        if not _is(curve, environment, algorithm):
+            return curve
+        return replace(curve, settings={**curve.settings, **given})
+
+    return change
+
+
+def _arguments(environment: str, **given: Any) -> Change:
+    """Other arguments of one environment."""
+
+    def change(curve: Curve) -> Curve:
+        if not _is(curve, environment, ""):
+            return curve
+        return replace(curve, arguments={**curve.arguments, **given})
+
+    return change
+
+
+def _basis(kind: str, environment: str = "", **given: Any) -> Change:
+    """Other arguments of one kind of basis."""
+
+    def change(curve: Curve) -> Curve:
+        if curve.basis["basis"] != kind or not _is(curve, environment, ""):
+            return curve
+        return replace(curve, basis={**curve.basis, **given})
+
+    return change
+
+
+def _range(environment: str, high: Sequence[float]) -> Change:
+    """Another range of a grid, which is symmetric about 0."""
+    return _basis("RBFGrid", environment, low=tuple(-v for v in high), high=tuple(high))
+
+
+def _width_of_one(curve: Curve) -> Curve:
+    """Standard deviations of 1 in the units of the pendulum, whatever the spacing of its grid."""
+    if curve.environment != PENDULUM:
+        return curve
+    cells, low, high = (curve.basis[name] for name in ("cells", "low", "high"))
+    edge = curve.basis.get("centres") == "edge"
+    gaps = cells - 1 if edge else cells
+    widths = tuple(gaps / (b - a) for a, b in zip(low, high, strict=True))
+    return replace(curve, basis={**curve.basis, "width": widths})
+
+
+def _alphas(factor: float) -> Change:
+    """All values of alpha times a factor, except on the pendulum, for which the paper names 0.1."""
+
+    def change(curve: Curve) -> Curve:
+        if curve.algorithm != "rblspi" or curve.environment == PENDULUM:
+            return curve
+        alpha = float(f"{factor * curve.settings['prior_precision']:.12g}")
+        settings = {**curve.settings, "prior_precision": alpha}
+        return replace(curve, settings=settings, label=f"RBLSPI, α = {alpha:g}")
+
+    return change
+
+
+def _slow_epsilon(curve: Curve) -> Curve:
+    """Epsilon falls to 0.05 within a run whose episodes all last until the step limit."""
+    if curve.algorithm != "online-lspi":
+        return curve
+    from rblspi.experiments.results import possible
+
+    steps = curve.episodes * possible(curve.environment, "length")[1]
+    decay = math.exp(math.log(0.05) / steps)
+    return replace(curve, settings={**curve.settings, "epsilon_decay": decay})
+
+
+def _from_zero(curve: Curve) -> Curve:
+    """The first improvement after the first transition, where K is a number of transitions."""
+    if curve.algorithm != "rblspi" or curve.settings["update_every"] == "episode":
+        return curve
+    return replace(curve, settings={**curve.settings, "first_update": 1})
+
+
+def _literal_500(curve: Curve) -> Curve:
+    if curve.settings.get("update_every") != "episode":
+        return curve
+    return replace(curve, settings={**curve.settings, "update_every": 500})
+
+
+def _limit_ends(curve: Curve) -> Curve:
+    if not curve.episodes:
+        return curve
+    return replace(curve, settings={**curve.settings, "limit_ends": True})
+
+
+def _chain_ratio(ratio: float) -> Change:
+    return _settings("blspi", CHAIN, prior_precision=ratio)
+
+
+FACTORS: dict[str, Factor] = {
+    factor.name: factor
+    for factor in (
+        Factor(
+            "centres",
+            "where an equidistant grid of RBFs has its centres",
+            (
+                Level("cell", "in the middle of equal cells", AUTHORS),
+                Level(
+                    "edge",
+                    "evenly spaced from bound to bound",
+                    f"{BUSONIU}; {LAGOUDAKIS}, on the pendulum",
+                    _basis("RBFGrid", centres="edge"),
+                ),
+            ),
+        ),
+        Factor(
+            "width",
+            "the standard deviation of an RBF",
+            (
+                Level("1", "the distance of neighbouring centres", f"{AUTHORS}; {BUSONIU}"),
+                Level(
+                    "half",
+                    "half the distance of neighbouring centres",
+                    PRACTICE,
+                    _basis("RBFGrid", width=0.5),
+                ),
+                Level(
+                    "unit",
+                    "1 in the units of the state, on the pendulum only",
+                    LAGOUDAKIS,
+                    _width_of_one,
+                ),
+            ),
+        ),
+        Factor(
+            "pendulum-range",
+            "which part of the state space the grid of the pendulum covers",
+            (
+                Level(
+                    "45", "angles to π/4, velocities to 1", f"{LAGOUDAKIS}, whose centres these are"
+                ),
+                Level(
+                    "90",
+                    "angles to π/2, where the pendulum falls, and velocities to 2",
+                    f"{PAPER}: a grid over the state space",
+                    _range(PENDULUM, (math.pi / 2, 2.0)),
+                ),
+            ),
+        ),
+        Factor(
+            "pole-range",
+            "which velocities the grid of the cart pole covers",
+            (
+                Level("2.5", "to 2.5", OURS),
+                Level(
+                    "1.25",
+                    "to 1.25, half as far",
+                    OURS,
+                    _range(POLE, (2.4, 1.25, math.pi / 6, 1.25)),
+                ),
+                Level("5", "to 5, twice as far", OURS, _range(POLE, (2.4, 5.0, math.pi / 6, 5.0))),
+            ),
+        ),
+        Factor(
+            "alphas",
+            "which values of α the figures show, except on the pendulum",
+            (
+                Level("usual", "0.001, 0.01, 0.1, and 1 on the cars", OURS),
+                Level("lower", "a tenth of these", OURS, _alphas(0.1)),
+                Level("higher", "ten times these", OURS, _alphas(10.0)),
+            ),
+        ),
+        Factor(
+            "ridge",
+            "what C starts at, where the paper has 0 and C has no inverse",
+            (
+                Level("1e-6", "10⁻⁶ I", OURS),
+                Level(
+                    "1e-3",
+                    "10⁻³ I",
+                    f"{BUSONIU}, for A of online LSPI",
+                    _settings("rblspi", ridge=1e-3),
+                ),
+            ),
+        ),
+        Factor(
+            "count",
+            "after which transitions RBLSPI improves its policy",
+            (
+                Level("after", "after every K transitions", f"{PAPER} in the text"),
+                Level(
+                    "from-zero",
+                    "after the first one and then every K, as t counts from 0",
+                    f"{PAPER} in Algorithm 1",
+                    _from_zero,
+                ),
+            ),
+        ),
+        Factor(
+            "k500",
+            "what K = 500 is",
+            (
+                Level("episode", "the end of the episode", f"{PAPER}: 500 (end of episode)"),
+                Level("steps", "500 transitions", f"{PAPER} in Algorithm 1", _literal_500),
+            ),
+        ),
+        Factor(
+            "limit",
+            "what the step limit does",
+            (
+                Level("truncates", "it cuts an episode short, whose future counts", PRACTICE),
+                Level(
+                    "ends",
+                    "it ends an episode like a goal or a fall",
+                    f"{PRACTICE} before libraries told the two apart",
+                    _limit_ends,
+                ),
+            ),
+        ),
+        Factor(
+            "epsilon",
+            "how ε of online LSPI falls",
+            (
+                Level("fast", "from 1, times 0.9968 every step", AUTHORS),
+                Level(
+                    "slow",
+                    "from 1 to 0.05 within a run of episodes that last until the step limit",
+                    f"{BUSONIU}, which lets ε end at 0.05",
+                    _slow_epsilon,
+                ),
+                Level(
+                    "constant",
+                    "it stays at 0.1",
+                    PRACTICE,
+                    _settings("online-lspi", epsilon=0.1, epsilon_decay=1.0),
+                ),
+            ),
+        ),
+        Factor(
+            "diagonal",
+            "what A of online LSPI starts at",
+            (
+                Level("1e-6", "10⁻⁶ I", OURS),
+                Level("1e-3", "10⁻³ I", BUSONIU, _settings("online-lspi", initial_diagonal=1e-3)),
+            ),
+        ),
+        Factor(
+            "pendulum-start",
+            "where the pendulum starts",
+            (
+                Level("0.2", "angle and velocity uniform within 0.2", AUTHORS),
+                Level(
+                    "0.01",
+                    "within 0.01, very close to upright and at rest",
+                    LAGOUDAKIS,
+                    _arguments(PENDULUM, start=0.01),
+                ),
+            ),
+        ),
+        Factor(
+            "integration",
+            "how the pendulum is integrated",
+            (
+                Level("runge-kutta", "one Runge-Kutta step of 0.1 s", AUTHORS),
+                Level("euler", "one Euler step of 0.1 s", PRACTICE, _arguments(PENDULUM, order=1)),
+            ),
+        ),
+        Factor(
+            "pole-force",
+            "what the cart is pushed with",
+            (
+                Level("10", "10 newtons", "Barto, Sutton and Anderson, 1983"),
+                Level(
+                    "1",
+                    "1 newton",
+                    f"{PAPER}: a force of +1 or -1",
+                    _arguments(POLE, force=1.0),
+                ),
+            ),
+        ),
+        Factor(
+            "chain-ratio",
+            "α / β of BLSPI on the chain",
+            (
+                Level("0.01", "0.01", f"{OURS}: it fits the paper's figure"),
+                Level("0.0001", "0.0001", OURS, _chain_ratio(1e-4)),
+                Level("1", "1", OURS, _chain_ratio(1.0)),
+            ),
+        ),
+        Factor(
+            "chain-basis",
+            "of what the polynomials on the chain are",
+            (
+                Level("half", "of half the number of the state", f"the code of {LAGOUDAKIS}"),
+                Level(
+                    "whole",
+                    "of the number of the state",
+                    f"{PAPER}: a polynomial of degree 4",
+                    _basis("Polynomial", CHAIN, scale=20.0),
+                ),
+            ),
+        ),
+    )
+}

@@ -1,0 +1,102 @@
+"""Numbers that the paper states, beside those measured here.
+
+The learning curves of the paper are pictures. What can be compared are the numbers in its text and
+those behind its figure of the chain walk, which its source has.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rblspi.core.files import write_text
+from rblspi.plotting.tables import interval_text
+
+
+class Stated(NamedTuple):
+    """A number of the paper, and the findings of ours that it is about."""
+
+    what: str
+    paper: str
+    where: str
+    claim: str
+    finding: str  # how the findings begin; only those that their claim counts, unless named whole
+
+
+TEXT, FIGURE = "text", "figure of the chain walk"
+STATED = (
+    Stated("mountain car, steps to the goal", "below 110", TEXT, "car-1", "final steps"),
+    Stated("sparse car, steps to the goal", "below 110", TEXT, "sparse-1", "final steps"),
+    Stated("sparse car, share of runs of online LSPI at the goal", "0", TEXT, "sparse-2", ""),
+    Stated(
+        *("pendulum, steps after about 200 episodes with β = 10", "3000, the limit", TEXT),
+        *("pendulum-3", ""),
+    ),
+    Stated(
+        *("pendulum, online LSPI after 2000 episodes", "below 3000, the limit", TEXT),
+        *("pendulum-4", ""),
+    ),
+    Stated("cart pole, steps", "above 480", TEXT, "pole-1", ""),
+    Stated(
+        *("chain, improvements until BLSPI has the optimal policy", "4", FIGURE),
+        *("chain-1", "BLSPI: improvements needed"),
+    ),
+    Stated(
+        *("chain, improvements until LSPI has the optimal policy", "4", FIGURE),
+        *("chain-1", "LSPI: improvements needed"),
+    ),
+    Stated(
+        *("chain, largest difference of values of BLSPI and LSPI, relative", "0.261", FIGURE),
+        *("chain-2", "largest difference"),
+    ),
+    Stated(
+        *("chain, share of states in which their policies agree, at worst", "1", FIGURE),
+        *("chain-2", "share of states"),
+    ),
+)
+
+
+def write_numbers(folder: Path) -> Path:
+    """Write ``numbers.md`` from the ``claims.json`` in the same folder; returns the page."""
+    content = json.loads((folder / "claims.json").read_text(encoding="utf-8"))
+    page = folder / "numbers.md"
+    write_text(page, _page(content["claims"]))
+    return page
+
+
+def _page(claims: Sequence[Mapping[str, Any]]) -> str:
+    found = {claim["id"]: claim["findings"] for claim in claims}
+    lines = [
+        "# Numbers of the paper, side by side",
+        "",
+        "The learning curves of the paper are pictures, so only the numbers in its text and those "
+        "behind its figure of the chain walk can be compared. The figure shows one set of samples; "
+        "our numbers are means over runs or sample sets with 95% intervals, from "
+        "[claims.json](claims.json).",
+        "",
+        "| number | in the paper | where | measured here | runs |",
+        "|---|---|---|---|---|",
+    ]
+    for stated in STATED:
+        for name, finding in _findings(stated, found.get(stated.claim, ())):
+            mean, (low, high) = finding["mean"], finding["interval"]
+            numbers = (float("nan") if v is None else v for v in (mean, low, high))
+            lines.append(
+                f"| {name} | {stated.paper} | {stated.where} | {interval_text(*numbers)} "
+                f"| {finding['runs']} |"
+            )
+    return "\n".join([*lines, ""])
+
+
+def _findings(
+    stated: Stated, findings: Sequence[Mapping[str, Any]]
+) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """The findings that a number is about, each with a name."""
+    about = [f for f in findings if f["what"].startswith(stated.finding)]
+    counted = [f for f in about if f["counts"]] or about
+    for finding in counted:
+        setting = finding["what"].removeprefix(stated.finding).partition(":")[0].strip(", ")
+        several = len(counted) > 1 or stated.finding == "final steps"
+        yield f"{stated.what} ({setting})" if several and setting else stated.what, finding
