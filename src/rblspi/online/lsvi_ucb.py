@@ -47,6 +47,8 @@ from rblspi.rollout.loop import AgentFunctions
 
 #: beta, in units of the spread of values, unless it is given
 BONUS = 0.1
+#: V_max, in units of the spread of values above their centre
+OPTIMISM = 3.0
 #: of planned values, in units of their spread
 PRECISION = 0.01
 
@@ -167,7 +169,7 @@ class LSVIUCB(PlanningAgent):
         return value_iteration(
             regression,
             self.discount,
-            (scale.centre - scale.spread, scale.centre + scale.spread),
+            (scale.centre - OPTIMISM * scale.spread, scale.centre + OPTIMISM * scale.spread),
             centre if start is None else start,
             np.zeros_like(centre),
             PRECISION * scale.spread,
