@@ -4,8 +4,8 @@
 
 It needs bsuite (`pip install '.[bsuite]'`). The ids were chosen before any of them was run: those
 that fit into three hours of two cores. There is one setting, the defaults: `OPSRL` where
-observations are numbers of boards, and `RBLSPI` elsewhere. Episodes are as many as bsuite asks for. Every
-finished run is a line of FILE, and is not made again.
+observations are numbers of boards, and `RBLSPI` elsewhere. Episodes are as many as bsuite asks for.
+Every finished run is a line of FILE, and is not made again.
 """
 
 from __future__ import annotations

@@ -19,6 +19,7 @@ Scores of regrets are clipped to [0, 1].
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -34,7 +35,7 @@ _BANDIT, _CATCH, _CAR, _POLE = 0.5, 1.6, 1000.0, 1000.0
 _CAR_RETURN, _POLE_GOOD = -100.0, 500.0
 
 
-class BsuiteEnvironment(gym.Env[Any, int]):
+class BsuiteEnvironment(gym.Env[Any, Any]):
     """An environment of bsuite.
 
     Observations are vectors or, with ``table``, the numbers of the few boards that there are.
@@ -124,13 +125,13 @@ def _sea_number(board: NDArray[Any]) -> int:
 
 def _catch_number(board: NDArray[Any]) -> int:
     """The place of the ball above the last row, and the column of the paddle in it."""
-    return int(board[:-1].argmax()) * board.shape[1] + int(board[-1].argmax())
+    return int(board[:-1].argmax()) * len(board[0]) + int(board[-1].argmax())
 
 
-_SEA = _Table(lambda shape: shape[0] * shape[1], _sea_number)
+_SEA = _Table(lambda shape: math.prod(shape), _sea_number)
 _TABLES = {
     "bandit": _Table(lambda shape: 1, lambda board: 0),
-    "catch": _Table(lambda shape: shape[0] * shape[1] ** 2, _catch_number),
+    "catch": _Table(lambda shape: math.prod(shape) * shape[1], _catch_number),
     "deep_sea": _SEA,
     "deep_sea_stochastic": _SEA,
 }

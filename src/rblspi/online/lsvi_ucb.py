@@ -101,7 +101,7 @@ class LSVIUCB(PlanningAgent):
         that the rewards so far allow, see `ValueScale`.
     penalty : float
         lambda, in visits. What was never visited has the bonus beta lambda^-1/2; by default that is
-        the spread of values.
+        three times the spread of values, which takes it to V_max.
     discount : float
         gamma. 1 is possible where every episode terminates.
     seed : int, optional
@@ -110,8 +110,8 @@ class LSVIUCB(PlanningAgent):
     Notes
     -----
     The weights are drawn towards those of a constant function, of the value of going on as until
-    now, if the basis has a constant. V_max is that value and the spread. The paper's beta,
-    c d H (log(2 d T / p))^1/2 for rewards up to 1, is for its proof and far larger.
+    now, if the basis has a constant. V_max is that value and three times the spread. The paper's
+    beta, c d H (log(2 d T / p))^1/2 for rewards up to 1, is for its proof and far larger.
 
     References
     ----------
@@ -128,7 +128,7 @@ class LSVIUCB(PlanningAgent):
         basis: BasisLike | None = None,
         *,
         bonus: float | None = None,
-        penalty: float = BONUS**2,
+        penalty: float = (BONUS / OPTIMISM) ** 2,
         discount: float = 0.99,
         seed: int | None = None,
     ) -> None:
