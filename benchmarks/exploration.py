@@ -97,7 +97,7 @@ def first_best(agent: Agent, episodes: int) -> float:
 
 
 def opened(agent: Agent, episodes: int) -> float:
-    """The first episode that opens the lock, if the best estimate has its combination in the end."""
+    """The first episode that opens the lock, if the best estimate opens it in the end."""
     agent.learn(episodes=episodes)
     lock: Any = agent.env.unwrapped
     found = np.flatnonzero(agent.episodes[:, 1] >= 1.0)
