@@ -58,6 +58,7 @@ class State(NamedTuple):
 
     weights: Matrix  # w                                           (1, k)
     factors: Array  # R_a / beta, where R_a'R_a = Lambda_a         (actions, n, n)
+    beta: Vector  #                                                (1,)
     counters: Integers  # see `planning_agent`                     (4,)
     workspace_row: Matrix  #                                       (1, n)
 
@@ -69,7 +70,8 @@ class State(NamedTuple):
 def _new_state(weights: Vector, actions: int, root: float) -> State:
     n = len(weights) // actions
     factors = np.tile(root * np.eye(n), (actions, 1, 1))
-    return State(weights[None, :].copy(), factors, np.zeros(4, np.int64), np.zeros((1, n)))
+    counters = np.zeros(4, np.int64)
+    return State(weights[None, :].copy(), factors, np.ones(1), counters, np.zeros((1, n)))
 
 
 @jit_inlined
@@ -146,6 +148,7 @@ class LSVIUCB(PlanningAgent):
         start = self.state.weights.reshape(self.actions, -1)
         regression = self._regression(transitions, scale)
         self.state.weights[0] = self._solve(regression, scale, beta, start).ravel()
+        self.state.beta[0] = beta
         for own, factor in zip(self.state.factors, regression.factors, strict=True):
             own[...] = (np.diag(factor) if factor.ndim == 1 else factor) / beta
 
@@ -191,14 +194,16 @@ class LSVIUCB(PlanningAgent):
         if not explore:
             return policy
         with self._lock:
+            beta = float(self.state.beta[0])
+            factor = beta * block_diag(*self.state.factors)
             bound = Posterior(
                 mean=policy.weights,
-                factor=block_diag(*self.state.factors),
-                whitened=block_diag(*self.state.factors) @ policy.weights,
+                factor=factor,
+                whitened=factor @ policy.weights,
                 residual=0.0,
-                gram_factor=self.state.factors.copy(),
-                prior_precision=self.penalty,
-                noise_precision=1.0,
+                gram_factor=beta * self.state.factors,
+                prior_precision=self.penalty / beta**2,
+                noise_precision=beta**-2.0,
                 actions=self.actions,
                 jitter=0.0,
                 jitter_count=0,
