@@ -23,12 +23,20 @@ for _library in ("OPENBLAS", "OMP", "MKL"):
 import gymnasium as gym
 import numpy as np
 
-from rblspi import OPSRL, PSRL, RBLSPI, RLSVI, Agent
+from rblspi import LBRL, LSVIUCB, OPSRL, PSRL, RBLSPI, RLSVI, Agent, RmaxLSPI
 from rblspi.environments.deep_sea import BAD
 from rblspi.environments.river_swim import RiverSwim
 
 FIRST = 1000
-AGENTS: dict[str, type[Agent]] = {"OPSRL": OPSRL, "PSRL": PSRL, "RLSVI": RLSVI, "RBLSPI": RBLSPI}
+AGENTS: dict[str, type[Agent]] = {
+    "OPSRL": OPSRL,
+    "PSRL": PSRL,
+    "LSVI-UCB": LSVIUCB,
+    "Rmax-LSPI": RmaxLSPI,
+    "RLSVI": RLSVI,
+    "LBRL": LBRL,
+    "RBLSPI": RBLSPI,
+}
 
 
 class Problem(NamedTuple):
@@ -40,7 +48,7 @@ class Problem(NamedTuple):
     id: str
     arguments: dict[str, Any]
     duration: int  # in episodes, or in steps where there are none
-    agents: tuple[str, ...] = tuple(AGENTS)
+    agents: tuple[str, ...]
     seeds: int = 20
     varied: str = ""  # an argument that differs from seed to seed
 
@@ -88,6 +96,21 @@ def first_best(agent: Agent, episodes: int) -> float:
     return float(found[0] + 1) if len(found) else np.nan
 
 
+def opened(agent: Agent, episodes: int) -> float:
+    """The first episode that opens the lock, if the best estimate opens it in the end."""
+    agent.learn(episodes=episodes)
+    lock: Any = agent.env.unwrapped
+    found = np.flatnonzero(agent.episodes[:, 1] >= 1.0)
+    chosen, _ = agent.predict(np.arange(lock.length), deterministic=True)
+    return float(found[0] + 1) if len(found) and (chosen == lock.combination).all() else np.nan
+
+
+def latest_return(agent: Agent, episodes: int) -> float:
+    """The mean return of the last 20 episodes."""
+    agent.learn(episodes=episodes)
+    return float(agent.episodes[-20:, 1].mean())
+
+
 def _sea(size: int, episodes: int, **more: Any) -> Problem:
     goal = f"solved within {episodes:,} episodes"
     arguments = {"size": size}
@@ -98,8 +121,10 @@ def _sea(size: int, episodes: int, **more: Any) -> Problem:
 
 
 TABLES = ("OPSRL", "PSRL")
+SMALL = ("OPSRL", "PSRL", "LSVI-UCB", "Rmax-LSPI", "RLSVI", "RBLSPI")
+FAST = ("OPSRL", "PSRL", "LSVI-UCB", "Rmax-LSPI", "RBLSPI")
 PROBLEMS = {
-    "DeepSea 10": _sea(10, 100),
+    "DeepSea 10": _sea(10, 100, agents=SMALL),
     "DeepSea 20": _sea(20, 300, agents=("OPSRL", "PSRL", "RBLSPI")),
     "DeepSea 30": _sea(30, 700, agents=TABLES),
     "DeepSea 50": _sea(50, 2000, agents=TABLES, seeds=5),
@@ -117,13 +142,27 @@ PROBLEMS = {
         share_of_best,
         "90% of the best mean reward in steps 5,001 to 10,000",
         lambda x: x >= 0.9,
-        *("rblspi/RiverSwim-v0", {}, 10_000, ("OPSRL", "PSRL", "RBLSPI")),
+        *("rblspi/RiverSwim-v0", {}, 10_000, FAST),
     ),
     "N-chain 100": Problem(
         first_best,
         "an optimal episode within 60",
         lambda x: x <= 60,
-        *("rblspi/NChain-v0", {"length": 100}, 100, ("OPSRL", "PSRL", "RBLSPI")),
+        *("rblspi/NChain-v0", {"length": 100}, 100, FAST),
+    ),
+    "combination lock": Problem(
+        opened,
+        "opened within 300 episodes",
+        lambda x: x <= 300,
+        *("rblspi/CombinationLock-v0", {}, 300, SMALL),
+        varied="combination_seed",
+    ),
+    "swing-up": Problem(
+        latest_return,
+        "a mean return of 100 in episodes 281 to 300",
+        lambda x: x >= 100,
+        *("rblspi/CartPoleSwingUp-v0", {}, 300, ("LBRL", "RBLSPI")),
+        seeds=2,
     ),
 }
 

@@ -78,6 +78,8 @@ def test_what_explores_is_one_policy_in_three_forms() -> None:
     np.testing.assert_array_equal(in_the_loop, predicted)
     assert (agent.predict(states, deterministic=True)[0] != predicted).any()
     assert alone.pessimism == -1.0
+    ratio = alone.posterior.prior_precision / alone.posterior.noise_precision
+    assert ratio == pytest.approx(agent.penalty)
 
 
 @pytest.mark.parametrize("units", [2.0**-20, 2.0**20])

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 from rblspi import RLSVI, Agent, RBFGrid, Transitions
+from rblspi.core.archive import FileError
+from rblspi.online.planning_agent import STEP
 from rblspi.online.value_iteration import ValueScale
 from tests.support.agents import assert_same_bits
 
@@ -168,6 +170,14 @@ def test_learning_in_parts_and_after_a_load_gives_the_same_bits(
         loaded.learn(steps, reset_num_timesteps=False)
     assert_same_bits(whole, loaded)
     np.testing.assert_array_equal(whole._weights(False), loaded._weights(False))
+
+
+def test_a_file_with_a_step_beyond_the_horizon_is_refused(tmp_path: Path) -> None:
+    agent = RLSVI(SEA, horizon=7, seed=0).learn(20)
+    agent.state.counters[STEP] = 7
+    agent.save(tmp_path / "agent.npz")
+    with pytest.raises(FileError, match=r"state\.counters holds values out of range"):
+        Agent.load(tmp_path / "agent.npz")
 
 
 def test_settings_are_checked() -> None:

@@ -234,9 +234,10 @@ def hostile_policies(rng: np.random.Generator, data: bytes, count: int) -> Itera
             case 1:
                 changed[str(rng.choice(["extra", "rng", "features", "weights"]))] = 1
             case 2:
-                field = str(rng.choice(["basis_std", "epsilon", "discount"]))
-                above = [] if field == "basis_std" else [1.5, 2**62, 1e308]
-                changed[field] = one_of([-1, -5e-324, *not_numbers, *above])
+                field = str(rng.choice(["pessimism", "basis_std", "epsilon", "discount"]))
+                below = [] if field == "pessimism" else [-1, -5e-324]
+                above = [] if field in ("pessimism", "basis_std") else [1.5, 2**62, 1e308]
+                changed[field] = one_of([*below, *not_numbers, *above])
             case 3:
                 changed["action_names"] = one_of([None, 1, "left", {}])
             case 4:

@@ -71,7 +71,7 @@ class Learner:
 class TextbookLSVIUCB(Learner):
     """Lines 1 to 6 of LSVI-UCB."""
 
-    penalty = 0.01
+    penalty = (0.1 / 3) ** 2
 
     def plan(self, data: Data) -> Act:
         centre, spread = value_scale(data, self.discount)
@@ -86,7 +86,7 @@ class TextbookLSVIUCB(Learner):
             before, targets = targets, np.empty(len(data))
             for i, (_, _, r, s2, end) in enumerate(data):
                 value = max(self.weights @ self.phi(s2) + bonuses[i])
-                value = min(max(value, centre - spread), centre + spread)
+                value = min(max(value, centre - 3 * spread), centre + 3 * spread)
                 targets[i] = r if end else r + self.discount * value
             if max(abs(targets - before)) <= (1 - self.discount) * 0.01 * spread:
                 break

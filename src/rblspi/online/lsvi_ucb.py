@@ -47,6 +47,8 @@ from rblspi.rollout.loop import AgentFunctions
 
 #: beta, in units of the spread of values, unless it is given
 BONUS = 0.1
+#: V_max, in units of the spread of values above their centre
+OPTIMISM = 3.0
 #: of planned values, in units of their spread
 PRECISION = 0.01
 
@@ -56,6 +58,7 @@ class State(NamedTuple):
 
     weights: Matrix  # w                                           (1, k)
     factors: Array  # R_a / beta, where R_a'R_a = Lambda_a         (actions, n, n)
+    beta: Vector  #                                                (1,)
     counters: Integers  # see `planning_agent`                     (4,)
     workspace_row: Matrix  #                                       (1, n)
 
@@ -67,7 +70,8 @@ class State(NamedTuple):
 def _new_state(weights: Vector, actions: int, root: float) -> State:
     n = len(weights) // actions
     factors = np.tile(root * np.eye(n), (actions, 1, 1))
-    return State(weights[None, :].copy(), factors, np.zeros(4, np.int64), np.zeros((1, n)))
+    counters = np.zeros(4, np.int64)
+    return State(weights[None, :].copy(), factors, np.ones(1), counters, np.zeros((1, n)))
 
 
 @jit_inlined
@@ -101,7 +105,7 @@ class LSVIUCB(PlanningAgent):
         that the rewards so far allow, see `ValueScale`.
     penalty : float
         lambda, in visits. What was never visited has the bonus beta lambda^-1/2; by default that is
-        the spread of values.
+        three times the spread of values, which takes it to V_max.
     discount : float
         gamma. 1 is possible where every episode terminates.
     seed : int, optional
@@ -110,8 +114,8 @@ class LSVIUCB(PlanningAgent):
     Notes
     -----
     The weights are drawn towards those of a constant function, of the value of going on as until
-    now, if the basis has a constant. V_max is that value and the spread. The paper's beta,
-    c d H (log(2 d T / p))^1/2 for rewards up to 1, is for its proof and far larger.
+    now, if the basis has a constant. V_max is that value and three times the spread. The paper's
+    beta, c d H (log(2 d T / p))^1/2 for rewards up to 1, is for its proof and far larger.
 
     References
     ----------
@@ -128,7 +132,7 @@ class LSVIUCB(PlanningAgent):
         basis: BasisLike | None = None,
         *,
         bonus: float | None = None,
-        penalty: float = BONUS**2,
+        penalty: float = (BONUS / OPTIMISM) ** 2,
         discount: float = 0.99,
         seed: int | None = None,
     ) -> None:
@@ -146,6 +150,7 @@ class LSVIUCB(PlanningAgent):
         start = self.state.weights.reshape(self.actions, -1)
         regression = self._regression(transitions, scale)
         self.state.weights[0] = self._solve(regression, scale, beta, start).ravel()
+        self.state.beta[0] = beta
         for own, factor in zip(self.state.factors, regression.factors, strict=True):
             own[...] = (np.diag(factor) if factor.ndim == 1 else factor) / beta
 
@@ -169,7 +174,7 @@ class LSVIUCB(PlanningAgent):
         return value_iteration(
             regression,
             self.discount,
-            (scale.centre - scale.spread, scale.centre + scale.spread),
+            (scale.centre - OPTIMISM * scale.spread, scale.centre + OPTIMISM * scale.spread),
             centre if start is None else start,
             np.zeros_like(centre),
             PRECISION * scale.spread,
@@ -191,14 +196,16 @@ class LSVIUCB(PlanningAgent):
         if not explore:
             return policy
         with self._lock:
+            beta = float(self.state.beta[0])
+            factor = beta * block_diag(*self.state.factors)
             bound = Posterior(
                 mean=policy.weights,
-                factor=block_diag(*self.state.factors),
-                whitened=block_diag(*self.state.factors) @ policy.weights,
+                factor=factor,
+                whitened=factor @ policy.weights,
                 residual=0.0,
-                gram_factor=self.state.factors.copy(),
-                prior_precision=self.penalty,
-                noise_precision=1.0,
+                gram_factor=beta * self.state.factors,
+                prior_precision=self.penalty / beta**2,
+                noise_precision=beta**-2.0,
                 actions=self.actions,
                 jitter=0.0,
                 jitter_count=0,

@@ -139,16 +139,21 @@ class RLSVI(PlanningAgent):
         ``steps`` are those of the transitions; None stands for transitions that are of every step.
         """
         noise, prior = self._deviations(self._scale(transitions, len(draw)))
+        penalty, nothing = (noise / prior) ** 2, np.zeros(draw.shape[1:])
         weights = np.zeros((len(draw) + 1, *draw.shape[1:]))
+        regression = None
         for h in reversed(range(len(draw))):
+            if regression is None or steps is not None:
+                here = slice(None) if steps is None else steps == h
+                rows = Rows.of(transitions.select(here), self.features, self.actions)
+                regression = Regression.of(rows, penalty, nothing)
             scale = self._scale(transitions, len(draw) - h)
-            here = slice(None) if steps is None else steps == h
-            rows = Rows.of(transitions.select(here), self.features, self.actions)
             centre = scale.constant(self.features, self.actions)
-            regression = Regression.of(rows, (noise / prior) ** 2, centre)
+            rows = regression.rows
             ahead = masked(rows.y @ weights[h + 1].T, rows.allowed).max(axis=1)
             targets = rows.rewards + self.discount * rows.going * ahead  # line 3
-            weights[h] = regression.solve(targets, noise * draw[h])  # line 4
+            around = regression._replace(prior=penalty * centre)
+            weights[h] = around.solve(targets, noise * draw[h])  # line 4
         return weights[:-1]
 
     def _scale(self, transitions: Transitions, steps: int | None = None) -> ValueScale:
