@@ -1,10 +1,12 @@
 """How often the intervals that agents state contain the true action values.
 
-    python -m benchmarks.calibration FILE.json [SEEDS]
+    python -m benchmarks.calibration FOLDER [SEEDS] [FIRST_SEED]
 
 trains the default agent for 50,000 steps in every environment, for some seeds, and compares its
-intervals with simulated true values. Every run is written to the file when it is done; run again,
-it makes the missing runs only. At the end it prints a table.
+intervals with simulated true values. Agents and true values are kept in the folder, one file each,
+and what was found in results.json: run again, it makes what is missing only. Without results.json,
+the intervals of the same agents are compared again, which takes a few seconds each. At the end it
+prints a table.
 """
 
 from __future__ import annotations
@@ -12,18 +14,22 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 for _library in ("OPENBLAS", "OMP", "MKL"):
     os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
 
+import numpy as np
+
 from benchmarks.inventory import Inventory
 from rblspi import RBLSPI
 from rblspi.core.files import replacing
 from rblspi.core.intervals import mean_interval
 from rblspi.core.progress import progress
-from rblspi.rollout.calibration import calibrate
+from rblspi.online.agent import Agent
+from rblspi.rollout.calibration import TrueValues, calibration_of, true_values
 
 STEPS = 50_000
 #: the first seed; smaller ones were used to choose
@@ -43,13 +49,29 @@ ENVIRONMENTS = (
 )
 
 
-def run(name: str, seed: int) -> dict[str, float]:
+def learnt(folder: Path, name: str, seed: int) -> tuple[Agent, TrueValues]:
+    """The agent of a run and the true values of its policy, from the folder or made now."""
+    env: Any = Inventory() if name == "inventory" else name
+    stem = f"{name.replace('/', '-')}-{seed}"
+    path, truths = folder / f"{stem}.agent.npz", folder / f"{stem}.truth.npz"
+    if not path.exists():
+        RBLSPI(env, seed=seed).learn(STEPS).save(path)
+    agent = RBLSPI.load(path, env)
+    if not truths.exists():
+        with replacing(truths) as temporary, temporary.open("wb") as file:
+            np.savez(file, **true_values(agent, seed=seed)._asdict())
+    with np.load(truths, allow_pickle=False) as arrays:
+        return agent, TrueValues(**arrays)
+
+
+def run(folder: Path, name: str, seed: int) -> dict[str, float]:
     """Coverage and sharpness of one agent."""
-    agent = RBLSPI(Inventory() if name == "inventory" else name, seed=seed)
-    agent.learn(STEPS)
-    found = calibrate(agent, seed=seed)
+    agent, true = learnt(folder, name, seed)
+    start = time.process_time()
+    found = calibration_of(agent.evaluated_policy(), true)
+    seconds = time.process_time() - start
     (inside,) = found.coverage(0.95)
-    return {"coverage": float(inside), "sharpness": found.sharpness}
+    return {"coverage": float(inside), "sharpness": found.sharpness, "seconds": seconds}
 
 
 def table(results: dict[str, dict[str, float]]) -> str:
@@ -68,14 +90,16 @@ def table(results: dict[str, dict[str, float]]) -> str:
     return "\n".join(lines)
 
 
-def main(path: Path, seeds: int) -> None:
+def main(folder: Path, seeds: int, first: int) -> None:
     """Make the missing runs."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "results.json"
     results: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
-    jobs = [(name, FIRST + i) for i in range(seeds) for name in ENVIRONMENTS]
+    jobs = [(name, first + i) for i in range(seeds) for name in ENVIRONMENTS]
     with progress(len(jobs)) as tell:
         for done, (name, seed) in enumerate(jobs):
             if f"{name} {seed}" not in results:
-                results[f"{name} {seed}"] = run(name, seed)
+                results[f"{name} {seed}"] = run(folder, name, seed)
                 with replacing(path) as temporary:
                     Path(temporary).write_text(json.dumps(results, indent=1))
             tell(done + 1, f"{name} {seed}")
@@ -83,4 +107,5 @@ def main(path: Path, seeds: int) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 20)
+    numbers = [int(argument) for argument in sys.argv[2:]]
+    main(Path(sys.argv[1]), *(numbers + [20, FIRST][len(numbers) :]))

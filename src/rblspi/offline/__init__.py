@@ -12,7 +12,8 @@ from rblspi.offline.iterations import ConvergenceWarning, Iteration
 from rblspi.offline.lspi import LSPI
 from rblspi.offline.lstd import LSTD
 from rblspi.offline.off_policy import PolicyValue, policy_value
-from rblspi.offline.trust import Finding, TrustReport, support, trust
+from rblspi.offline.support import Finding, support
+from rblspi.offline.trust import TrustReport, trust
 
 __all__ = [
     "BLSPI",

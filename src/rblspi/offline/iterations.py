@@ -26,5 +26,5 @@ class Iteration(NamedTuple):
     weights: Vector  # of the policy's action values, (k,)
     policy: str
     changed: int
-    change: float  # |theta - theta_before| / |theta|; infinite for the first policy
+    change: float  # of the weights, relative to their length; infinite for the first policy
     mixed: int = 1  # the number of policies in a mixture

@@ -36,7 +36,8 @@ class LSPI(LeastSquares, PolicyIteration):
     max_iterations : int
         The largest number of policies to evaluate.
     tolerance : float
-        Stop when |theta - theta_before| is at most this multiple of |theta|.
+        Stop when |theta - theta_before| is at most this multiple of |theta|, of which a constant
+        part of the values is left out.
     initial_policy : callable, optional
         Maps a batch of observations to actions. By default the policy of `FQI` if the basis is
         chosen, and action 0 everywhere if it is given.

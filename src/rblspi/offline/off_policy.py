@@ -36,6 +36,8 @@ from rblspi.data.transitions import Transitions
 from rblspi.features import BasisLike
 from rblspi.offline.accumulation import Data, batch_rows, chunks_of, require_finite
 from rblspi.offline.blstd import BLSTD, finer_fits
+from rblspi.offline.model_selection import first_rows
+from rblspi.offline.support import BAD, support, worst
 from rblspi.policies.given import PolicyFunction
 
 
@@ -51,10 +53,13 @@ class PolicyValue(NamedTuple):
     high: float
     segments: int  # episodes, or segments of long ones, from which `sampling_std` is estimated
     starts: int  # first states
+    support: str  # "good", "doubtful" or "bad": whether the data contain what the policy does
 
     def __str__(self) -> str:
-        """The value and its interval."""
-        return f"{self.mean:.4g} (between {self.low:.4g} and {self.high:.4g})"
+        """The value and its interval, and whether the data can tell."""
+        value = f"{self.mean:.4g} (between {self.low:.4g} and {self.high:.4g})"
+        doubt = "; the data cannot tell: they hardly contain what the policy does"
+        return value + (doubt if self.support == BAD else "")
 
 
 def policy_value(
@@ -87,7 +92,8 @@ def policy_value(
     confidence : float
         The probability with which the interval is to contain the true value. It does if the
         transitions contain what the policy does, and if the basis is no further from the truth
-        than from its finer versions.
+        than from its finer versions. Where the transitions hardly contain what the policy does, no
+        interval can be relied upon, and ``support`` is "bad".
     """
     confidence = check.fraction("confidence", confidence)
     chunks = chunks_of(transitions)
@@ -126,7 +132,9 @@ def policy_value(
     half = std * float(student.ppf(0.5 + confidence / 2.0, max(len(segments) - 1, 1)))
     require_finite(mean, half)
     stds = (std, posterior_std, sampling_std, basis_std)
-    return PolicyValue(mean, *stds, mean - half, mean + half, len(segments), len(values))
+    ends = mean - half, mean + half
+    found = support(policy, first_rows(chunks), discount=discount, first_observations=firsts)
+    return PolicyValue(mean, *stds, *ends, len(segments), len(values), worst(found))
 
 
 def _influence(blstd: BLSTD, beta_s_z: Vector) -> Vector:

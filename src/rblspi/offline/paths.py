@@ -41,10 +41,19 @@ class Paths(NamedTuple):
     distance: float  # their mean distance, in the usual one between rows of the log
 
 
-def follow(policy: PolicyFunction, log: Transitions, discount: float, seed: int) -> Paths:
+def follow(
+    policy: PolicyFunction,
+    log: Transitions,
+    discount: float,
+    seed: int,
+    first_observations: NDArray[Any] | None = None,
+) -> Paths:
     """Follow the policy from transition to transition of the log."""
     near, rng = Neighbours.of(log), np.random.default_rng(seed)
-    at = log.observations[rng.choice(np.flatnonzero(log.starts()), PATHS)]
+    firsts = first_observations
+    if firsts is None:
+        firsts = log.observations[log.starts()]
+    at = firsts[rng.choice(len(firsts), PATHS)]
     shares = discount ** np.arange(_horizon(discount))
     weights, far, lost, distances = np.zeros(log.size), 0.0, 0.0, 0.0
     path, returns = np.arange(PATHS), np.zeros(PATHS)

@@ -187,7 +187,9 @@ def iterate(
         evaluated = PolicySums.mixture(mixed) if cycle else sums
         weights, better = improve(evaluated)
         digest = sums.policy.hex()
-        change = _relative_change(history[-1].weights, weights) if history else math.inf
+        change = math.inf
+        if history:
+            change = _relative_change(history[-1].weights, weights, problem.constant)
         if cycle:
             history.append(Iteration(weights, f"mixture {digest}", 0, change, len(cycle)))
         else:
@@ -206,9 +208,17 @@ def iterate(
     return Result(evaluated, history, False, 0)
 
 
-def _relative_change(before: Vector, after: Vector) -> float:
+def _relative_change(before: Vector, after: Vector, constant: Vector | None) -> float:
+    """|theta - theta_before|, relative to the length of theta without its constant part.
+
+    How large values are in all says nothing about how much they differ, which is what policies
+    depend on.
+    """
+    shape = after
+    if constant is not None:
+        shape = after - constant * (constant @ after / (constant @ constant))
     with np.errstate(over="ignore"):
-        length = float(np.linalg.norm(after))
+        length = float(np.linalg.norm(shape))
         distance = float(np.linalg.norm(after - before))
     require_finite(length, distance)
     return distance / length if length > 0.0 else distance

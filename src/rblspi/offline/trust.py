@@ -22,18 +22,22 @@ from rblspi.offline.accumulation import Data, chunks_of
 from rblspi.offline.blstd import BLSTD
 from rblspi.offline.comparison import Comparison, compare
 from rblspi.offline.model_selection import candidates, first_rows, halves
-from rblspi.offline.paths import PATHS, Paths, follow, follow_log
+from rblspi.offline.paths import PATHS, follow, follow_log
+from rblspi.offline.support import (
+    BAD,
+    DOUBTFUL,
+    GOOD,
+    SOME,
+    WORDS,
+    Finding,
+    support_of,
+    word,
+    worst,
+)
 from rblspi.policies.given import PolicyFunction
 
-GOOD, DOUBTFUL, BAD = WORDS = ("good", "doubtful", "bad")
 VERDICTS = dict(zip(WORDS, ("trust it", "with care", "do not trust"), strict=True))
 
-#: effective rows: a mean of fewer than 40 is off by a sixth of a standard deviation, of 100 by 10%
-FEW, SOME = 40.0, 100.0
-#: shares of extrapolated decisions: a usual row is extrapolated with 1%
-SELDOM, OFTEN = 0.05, 0.2
-#: mean distances of decisions from the log, in those of its own rows from one another
-NEAR, FAR = 1.5, 2.0
 #: a basis may be wrong by as much as noise, or by this share of the spread of values
 SMALL = 0.1
 #: the share of logged actions above which a policy counts as the log's own
@@ -44,15 +48,6 @@ MEMORY = 0.02
 RIDGE = 1e-3
 
 
-class Finding(NamedTuple):
-    """One reason to trust a policy or to doubt it."""
-
-    name: str
-    value: float
-    word: str  # "good", "doubtful" or "bad"
-    advice: str  # what to do; empty if it is good
-
-
 class TrustReport(NamedTuple):
     """What a log says for a policy and against it."""
 
@@ -61,7 +56,7 @@ class TrustReport(NamedTuple):
     @property
     def word(self) -> str:
         """The worst word of all findings."""
-        return max((finding.word for finding in self.findings), key=WORDS.index)
+        return worst(self.findings)
 
     @property
     def verdict(self) -> str:
@@ -120,7 +115,7 @@ def trust(
     taken = (rows.actions, policy(rows.observations), policy(rows.next_observations))
     actions = 1 + max(int(np.max(column)) for column in taken)
     paths = follow(policy, rows, discount, seed)
-    found = _support(paths)
+    found = support_of(paths)
     settings: dict[str, Any] = {"discount": discount, "observation_space": observation_space}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConditionWarning)  # which the findings say in other words
@@ -131,36 +126,9 @@ def trust(
     same = float(np.mean(rows.actions == taken[1])) >= SAME
     found.append(_better(gain, paths.returns - follow_log(rows, discount, seed).returns, same))
     if converged is not None:
-        word, advice = (GOOD, "") if converged else (BAD, "more transitions, or another basis")
-        found.append(Finding("converged", float(converged), word, advice))
+        how, advice = (GOOD, "") if converged else (BAD, "more transitions, or another basis")
+        found.append(Finding("converged", float(converged), how, advice))
     return TrustReport(tuple(found))
-
-
-def support(
-    policy: PolicyFunction, log: Transitions, *, discount: float, seed: int = 0
-) -> list[Finding]:
-    """Does the log contain what the policy would do? Three findings, without any basis.
-
-    With the discounted number of times w that each row is used by the paths, the effective sample
-    is (sum w)^2 / sum w^2 rows.
-    """
-    return _support(follow(policy, log, discount, seed))
-
-
-def _support(paths: Paths) -> list[Finding]:
-    total, squares = paths.weights.sum(), np.square(paths.weights).sum()
-    sample = float(total**2 / squares) if total else 0.0
-    advice = "log what this policy does, or stay closer to the log's own"
-    rows = [
-        ("effective sample", sample, _word(-sample, -SOME, -FEW)),
-        ("extrapolated share", paths.extrapolated, _word(paths.extrapolated, SELDOM, OFTEN)),
-        ("distance from the log", paths.distance, _word(paths.distance, NEAR, FAR)),
-    ]
-    return [Finding(*row, "" if row[2] == GOOD else advice) for row in rows]
-
-
-def _word(value: float, doubtful: float, bad: float) -> str:
-    return GOOD if value <= doubtful else DOUBTFUL if value <= bad else BAD  # nan is bad
 
 
 def _basis(gain: Comparison, spread: float) -> Finding:
@@ -169,8 +137,8 @@ def _basis(gain: Comparison, spread: float) -> Finding:
     It widens the interval of the gain, and is no reason of its own to call a policy bad.
     """
     share = gain.basis_std / spread if spread else 0.0
-    word = GOOD if gain.basis_std <= gain.sampling_std else _word(share, SMALL, math.inf)
-    return Finding("disagreement of bases", share, word, "" if word == GOOD else "a finer basis")
+    found = GOOD if gain.basis_std <= gain.sampling_std else word(share, SMALL, math.inf)
+    return Finding("disagreement of bases", share, found, "" if found == GOOD else "a finer basis")
 
 
 def _better(gain: Comparison, differences: Vector, same: bool) -> Finding:
@@ -178,13 +146,13 @@ def _better(gain: Comparison, differences: Vector, same: bool) -> Finding:
 
     A policy that does other things than the log's own, without a gain along paths, is bad.
     """
-    word, advice = DOUBTFUL, "it may be no better than the log's own policy: log more"
+    found, advice = DOUBTFUL, "it may be no better than the log's own policy: log more"
     error = float(differences.std()) / math.sqrt(PATHS)
     if gain.high < 0.0 or not (same or differences.mean() > 2.0 * error):
-        word, advice = BAD, "nothing shows that it is better: keep the log's own policy"
+        found, advice = BAD, "nothing shows that it is better: keep the log's own policy"
     elif gain.low > 0.0:
-        word, advice = GOOD, ""
-    return Finding("gain over the log", float(differences.mean()), word, advice)
+        found, advice = GOOD, ""
+    return Finding("gain over the log", float(differences.mean()), found, advice)
 
 
 def _markov(blstd: BLSTD, policy: PolicyFunction, log: Transitions) -> Finding:
@@ -198,8 +166,8 @@ def _markov(blstd: BLSTD, policy: PolicyFunction, log: Transitions) -> Finding:
     rest = errors - _held_out(present, errors, half)
     known = _held_out(_by_action(blstd, log, rows - 1), rest, half)
     share = max(0.0, 1.0 - float(np.square(rest - known).sum() / np.square(rest).sum()))
-    word = _word(share, MEMORY, math.inf)
-    return Finding(name, share, word, "" if word == GOOD else advice)
+    found = word(share, MEMORY, math.inf)
+    return Finding(name, share, found, "" if found == GOOD else advice)
 
 
 def _by_action(blstd: BLSTD, log: Transitions, rows: Integers) -> Matrix:

@@ -88,6 +88,14 @@ class Calibration(NamedTuple):
         )
 
 
+class TrueValues(NamedTuple):
+    """What the actions of a policy are worth in some states."""
+
+    observations: NDArray[Any]  # (N, ...)
+    values: Matrix  # (N, actions)
+    errors: Matrix  # their standard errors; 0 where they are exact
+
+
 def calibrate(
     actor: Actor,
     env: gym.Env[Any, Any] | str | None = None,
@@ -118,30 +126,46 @@ def calibrate(
             f"{policy.provenance.get('algorithm', 'the policy')} states no intervals to be "
             "checked: RBLSPI and BLSPI do"
         )
+    return calibration_of(policy, true_values(actor, env, states, rollouts, seed, longest))
+
+
+def calibration_of(policy: LinearPolicy, true: TrueValues) -> Calibration:
+    """Put what a policy states beside true values of it."""
+    stated = policy.action_values(true.observations)
+    assert stated.std is not None
+    return Calibration(
+        stated.mean.ravel(), stated.std.ravel(), true.values.ravel(), true.errors.ravel()
+    )
+
+
+def true_values(
+    actor: Actor,
+    env: gym.Env[Any, Any] | str | None = None,
+    states: int = 40,
+    rollouts: int = 16,
+    seed: int = 0,
+    longest: int = 2000,
+) -> TrueValues:
+    """Action values of the greedy policy in states that it visits, by simulation.
+
+    The arguments are those of `calibrate`.
+    """
     check.count("states", states)
     check.count("rollouts", rollouts)
+    policy, explorer = policy_of(actor), policy_of(actor, explore=True)
     with environment_for(actor, env) as environment:
         chain = environment.unwrapped
         if isinstance(chain, ChainWalk) and policy.discount < 1.0:
             everywhere = np.arange(len(chain.rewards))
             truth = chain.exact_action_values(policy(everywhere), policy.discount)
-            return _compare(policy, everywhere, truth, np.zeros_like(truth))
-        explorer = policy_of(actor, explore=True)
+            return TrueValues(everywhere, truth, np.zeros_like(truth))
         copies, observations = visited_states(policy, explorer, environment, states, seed)
     # Two rollouts tell whether chance plays a part; where it does not, they are enough.
     few = min(2, rollouts)
     returns = rollout_returns(policy, copies, few, seed, longest)
     if few < rollouts and np.ptp(returns, axis=2).any():
         returns = rollout_returns(policy, copies, rollouts, seed, longest)
-    return _compare(policy, observations, *mean_and_error(returns))
-
-
-def _compare(
-    policy: LinearPolicy, observations: NDArray[Any], truth: Array, error: Array
-) -> Calibration:
-    stated = policy.action_values(observations)
-    assert stated.std is not None
-    return Calibration(stated.mean.ravel(), stated.std.ravel(), truth.ravel(), error.ravel())
+    return TrueValues(observations, *mean_and_error(returns))
 
 
 def visited_states(
