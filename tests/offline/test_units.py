@@ -66,7 +66,7 @@ def estimated(_, log, basis, space):
     found = policy_value(
         log, some_policy, basis, ACTIONS, discount=DISCOUNT, observation_space=space
     )
-    stds = found.std, found.posterior_std, found.sampling_std, found.basis_std
+    stds = found.std, found.posterior_std, found.sampling_std, found.basis_error
     return np.array([found.mean, found.low, found.high]), np.array(stds), None
 
 

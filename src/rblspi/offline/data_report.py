@@ -10,7 +10,7 @@ import numpy as np
 from rblspi.core.types import Integers, Mask, Matrix, Vector
 from rblspi.data.transitions import Transitions, joined
 from rblspi.offline.accumulation import Data, chunks_of, conformed, not_empty
-from rblspi.offline.trust import BAD, DOUBTFUL, GOOD, WORDS, Finding
+from rblspi.offline.support import BAD, DOUBTFUL, GOOD, WORDS, Finding
 
 #: transitions that are looked at
 MOST_ROWS = 200_000
