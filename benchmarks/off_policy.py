@@ -1,6 +1,6 @@
 """How often the intervals of off-policy evaluation contain the true value: for docs/offline.md.
 
-    python -m benchmarks.off_policy coverage|compare|picture
+    python -m benchmarks.off_policy coverage|value|compare|picture
 
 The problems are random Garnets, whose values are known exactly. Nothing was chosen with the seeds
 that are used here.
@@ -26,7 +26,7 @@ from rblspi.core.intervals import share_interval
 from rblspi.data import Transitions
 from rblspi.features import OneHot, Polynomial, RBFGrid
 from rblspi.model.posterior import ConditionWarning
-from rblspi.offline import LSTD
+from rblspi.offline import LSTD, policy_value
 from rblspi.offline.comparison import compare
 from rblspi.offline.estimates import Estimates, estimates
 from tests.support.garnet import Garnet
@@ -84,6 +84,34 @@ def coverage(*names: str, problems: int = 100) -> None:
             print(f"| {name} | {row.method} | {covers} | {width:.2f} | {needed:.2f} |", flush=True)
         apart = sum(bool(found.disagreements()) for _, found in results)
         print(f"| {name} | some intervals do not overlap | in {apart} of {problems} | | |")
+
+
+def values(problems: str = "100") -> None:
+    """Coverage and width of `policy_value` alone, also with a discount near 1."""
+    print("| log | discount | coverage of 95% | mean width | width that the errors need |")
+    print("|---|---|---|---|---|")
+    for name, (share, basis) in LOGS.items():
+        for discount in (0.9, 0.99):
+            found = []
+            for seed in range(FRESH, FRESH + int(problems)):
+                rng = np.random.default_rng(seed)
+                garnet = Garnet.random(rng, STATES, ACTIONS, 3)
+                log, _ = garnet.log(rng, 200, 50, garnet.following(share))
+                value = policy_value(
+                    *(log, garnet.act, basis, ACTIONS),
+                    discount=discount,
+                    observation_space=gym.spaces.Discrete(STATES),
+                )
+                true = float(garnet.values(discount).mean())
+                found.append((true, value.mean, value.low, value.high))
+            truth, mean, low, high = np.array(found).T
+            held = share_interval(int(((low <= truth) & (truth <= high)).sum()), len(found))
+            needed = 2 * 1.96 * float(np.sqrt(np.mean((mean - truth) ** 2)))
+            print(
+                f"| {name} | {discount} | {held.mean:.0%} ({held.low:.0%} to {held.high:.0%}) | "
+                f"{np.mean(high - low):.2f} | {needed:.2f} |",
+                flush=True,
+            )
 
 
 def picture() -> None:
@@ -206,6 +234,7 @@ def comparisons() -> None:
 
 COMMANDS: dict[str, Callable[..., None]] = {
     "coverage": coverage,
+    "value": values,
     "compare": comparisons,
     "picture": picture,
 }

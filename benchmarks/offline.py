@@ -28,6 +28,7 @@ import numba
 import numpy as np
 
 from rblspi.core.compiled import jit
+from rblspi.core.intervals import share_interval
 from rblspi.core.linear_algebra import dot
 from rblspi.data import ParquetData, ParquetWriter, Transitions
 from rblspi.environments.chain_walk import ChainWalk
@@ -332,10 +333,10 @@ FRESH = 5000
 def value(sets: int = 200) -> None:
     """How often the interval for the value of another policy contains the true value."""
     print(
-        "| domain | basis | data | discount | true | mean estimate | its std | mean stated std | "
+        "| domain | basis | data | discount | sets | true | mean estimate | its std | mean width | "
         "coverage of 95% | by the posterior alone | by sampling alone |"
     )
-    print("|---|---|---|---|---|---|---|---|---|---|---|")
+    print("|---|---|---|---|---|---|---|---|---|---|---|---|")
     for rows in (500, 2000, 5000):
         for basis in (OneHot(), CHAIN):
             _chain_coverage(basis, rows, sets)
@@ -399,15 +400,17 @@ def _monte_carlo(env: str, discount: float, episodes: int = 5000) -> float:
 
 def _coverage(name: str, true: float, found: Iterable[PolicyValue]) -> None:
     values = list(found)
-    means, stds = (np.array([getattr(v, n) for v in values]) for n in ("mean", "std"))
-    held = np.mean([v.low <= true <= v.high for v in values])
+    means = np.array([v.mean for v in values])
+    width = np.mean([v.high - v.low for v in values])
+    held = share_interval(sum(v.low <= true <= v.high for v in values), len(values))
     alone = [
         np.mean([abs(v.mean - true) <= 1.96 * getattr(v, f"{kind}_std") for v in values])
         for kind in ("posterior", "sampling")
     ]
     print(
-        f"| {name} | {true:.3f} | {means.mean():.3f} | {means.std():.3f} | {stds.mean():.3f} | "
-        f"{held:.1%} | {alone[0]:.1%} | {alone[1]:.1%} |",
+        f"| {name} | {len(values)} | {true:.3f} | {means.mean():.3f} | {means.std():.3f} | "
+        f"{width:.3f} | {held.mean:.0%} ({held.low:.0%} to {held.high:.0%}) | {alone[0]:.0%} | "
+        f"{alone[1]:.0%} |",
         flush=True,
     )
 

@@ -80,7 +80,8 @@ def test_a_single_transition_or_first_state_will_do():
     assert one.starts == 1
     few = value_of(log.rows(0, 1)._replace(rewards=np.ones(1)), first_observations=None)
     assert few.segments == few.starts == 1
-    assert np.isfinite(few).all()
+    assert np.isfinite([few.mean, few.std, few.low, few.high]).all()
+    assert few.support == "bad"
 
 
 def test_values_that_overflow_are_refused():

@@ -30,8 +30,8 @@ def garnet_log():
 
 def plane_log():
     """Continuous states, where the grid cannot represent the values."""
-    log = some_log(300)
-    return log._replace(terminated=np.zeros(300, bool), truncated=np.ones(300, bool))
+    log = some_log(600)
+    return log._replace(terminated=np.zeros(600, bool), truncated=np.ones(600, bool))
 
 
 #: logs that go on for ever, with their bases
@@ -66,7 +66,7 @@ def estimated(_, log, basis, space):
     found = policy_value(
         log, some_policy, basis, ACTIONS, discount=DISCOUNT, observation_space=space
     )
-    stds = found.std, found.posterior_std, found.sampling_std, found.basis_std
+    stds = found.std, found.posterior_std, found.sampling_std, found.basis_error
     return np.array([found.mean, found.low, found.high]), np.array(stds), None
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -41,6 +43,26 @@ def test_probabilities_add_up_and_follow_the_samples(car: RBLSPI) -> None:
     np.testing.assert_allclose(probability.sum(axis=-1), 1.0)
     np.testing.assert_allclose(probability[0, 2], np.mean(samples[:, 0].argmax(axis=1) == 2))
     np.testing.assert_array_equal(car.probability_best(observations[0], 500), probability[0])
+
+
+def test_a_second_estimate_is_contained_like_the_first(car: RBLSPI) -> None:
+    """The interval ends 1.96 standard errors beyond either estimate, and nan is no estimate."""
+
+    class Second:
+        error = 100.0
+
+        def __call__(self, observations: np.ndarray) -> np.ndarray:
+            return np.array([[0.0, -1000.0, np.nan]] * len(observations))
+
+    observations = np.array([[-0.5, 0.0], [0.3, 0.05]])
+    first = car.policy().action_values(observations)
+    both = replace(car.policy(), second=Second()).action_values(observations)
+    for a, other in ((0, 0.0), (1, -1000.0)):
+        np.testing.assert_allclose(both.mean[:, a], (first.mean[:, a] + other) / 2)
+        ends = np.abs(first.mean[:, a] - other) / 2 + 1.959964 * 100.0
+        np.testing.assert_allclose(1.959964 * both.std[:, a], ends, rtol=1e-6)
+    np.testing.assert_array_equal(both.mean[:, 2], first.mean[:, 2])
+    np.testing.assert_array_equal(both.std[:, 2], first.std[:, 2])
 
 
 def test_asking_changes_nothing(car: RBLSPI) -> None:

@@ -26,6 +26,9 @@ from rblspi.offline.iterations import Iteration
 from rblspi.policies.choice import Greedy, best_actions, masked
 from rblspi.policies.given import PolicyFunction, first_action
 
+#: steps that a reward lasts at the most, where the discount is 1 or nearly so
+LONGEST = 1000
+
 
 class Fitted(NamedTuple):
     """The outcome of fitted Q iteration."""
@@ -58,8 +61,7 @@ def fitted_q_iteration(
 
     The Gram matrices do not change, and are factored once.
     """
-    rewards = over_chunks(chunks, Rewards.of, Rewards.merge)
-    require_finite(rewards.total)
+    rewards = _rewards_of(chunks)
     limits = rewards.limits(problem.discount)
     checked = sums_of_policy(problem, first_action, chunks)
     regression = Regression.of(checked.statistics.gram, ridge)
@@ -122,6 +124,17 @@ class Rewards(NamedTuple):
         """The least and the greatest sum of discounted rewards."""
         low, high = (_forever(reward, discount) for reward in (self.least, self.greatest))
         return (min(low, self.least), max(high, self.greatest)) if self.ends else (low, high)
+
+
+def attainable(chunks: Iterable[Transitions], discount: float) -> tuple[float, float]:
+    """The least and the greatest value that the rewards allow; they last for 1000 steps at most."""
+    return _rewards_of(chunks).limits(min(discount, 1.0 - 1.0 / LONGEST))
+
+
+def _rewards_of(chunks: Iterable[Transitions]) -> Rewards:
+    rewards = over_chunks(chunks, Rewards.of, Rewards.merge)
+    require_finite(rewards.total)
+    return rewards
 
 
 def _forever(reward: float, discount: float) -> float:

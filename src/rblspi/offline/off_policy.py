@@ -1,7 +1,7 @@
 """Off-policy evaluation: the value of a policy from the logs of another one, with an interval.
 
 The value is the mean over first states: v = z'm, where m is the posterior mean of `BLSTD` and z
-the mean of phi(s, pi(s)) over first states. Its error has three sources.
+the mean of phi(s, pi(s)) over first states. Its error has four sources.
 
 - Noise, by the posterior: z'S z. Weights about which the transitions say nothing keep the variance
   of the prior.
@@ -11,16 +11,18 @@ the mean of phi(s, pi(s)) over first states. Its error has three sources.
   Unlike the posterior, this does not assume that the noise is the same everywhere.
 - The basis, which no posterior over its weights knows of. Without ridge the residuals of least
   squares are orthogonal to the features, so no correction in the same features finds that error; in
-  a finer basis, the correction equals the difference of the two estimates. The largest difference
-  from a finer basis, see `rblspi.features.refinement`, is taken for the standard deviation of the
-  error.
+  a finer basis, the correction equals the difference of the two estimates. The interval contains
+  the estimates in all finer bases, see `rblspi.features.refinement`. An estimate that no sequence
+  of logged rewards can reach is wrong by at least as much as it is out of reach.
+- What the policy does where there are no data. Following it in a `LocalModel`, it may leave the
+  data after some steps; the rest of its value, discounted, may be anything that the rewards allow.
 
-The variance is the larger of the first two, plus the third.
+Noise is the larger of the first two; the interval is as wide as all of them together, and ends
+where values with the logged rewards do.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -36,8 +38,12 @@ from rblspi.data.transitions import Transitions
 from rblspi.features import BasisLike
 from rblspi.offline.accumulation import Data, batch_rows, chunks_of, require_finite
 from rblspi.offline.blstd import BLSTD, finer_fits
+from rblspi.offline.fitted_q import attainable
+from rblspi.offline.local_model import share_beyond
 from rblspi.offline.model_selection import first_rows
-from rblspi.offline.support import BAD, support, worst
+from rblspi.offline.observed_space import are_states
+from rblspi.offline.paths import follow
+from rblspi.offline.support import BAD, support_of, worst
 from rblspi.policies.given import PolicyFunction
 
 
@@ -48,7 +54,8 @@ class PolicyValue(NamedTuple):
     std: float  # of all errors together
     posterior_std: float  # the standard error by the posterior
     sampling_std: float  # the standard error by the variation between episodes
-    basis_std: float  # the largest difference from the estimate in a finer basis
+    basis_error: float  # the largest difference from the estimate in a finer basis
+    beyond: float  # the discounted share of the policy's future that is beyond the data
     low: float  # from low to high: the interval for the requested confidence
     high: float
     segments: int  # episodes, or segments of long ones, from which `sampling_std` is estimated
@@ -91,9 +98,9 @@ def policy_value(
         their variation.
     confidence : float
         The probability with which the interval is to contain the true value. It does if the
-        transitions contain what the policy does, and if the basis is no further from the truth
-        than from its finer versions. Where the transitions hardly contain what the policy does, no
-        interval can be relied upon, and ``support`` is "bad".
+        basis is no further from the truth than from its finer versions. Where the transitions
+        hardly contain what the policy does, no interval can be relied upon, and ``support`` is
+        "bad".
     """
     confidence = check.fraction("confidence", confidence)
     chunks = chunks_of(transitions)
@@ -127,14 +134,31 @@ def policy_value(
         _action_features(other, firsts, policy) @ other.weights_
         for other in finer_fits(blstd, chunks)
     )
-    basis_std = max((abs(float(other.mean()) - mean) for other in others), default=0.0)
-    std = math.hypot(max(posterior_std, sampling_std), basis_std)
-    half = std * float(student.ppf(0.5 + confidence / 2.0, max(len(segments) - 1, 1)))
+    basis_error = max((abs(float(other.mean()) - mean) for other in others), default=0.0)
+    rows = first_rows(chunks)
+    paths = follow(policy, rows, discount, 0, firsts)
+    beyond = paths.extrapolated  # discrete states are logged or not
+    if not are_states(rows.observations):
+        beyond = share_beyond(policy, rows, firsts, blstd)
+    least, most = attainable(chunks, discount)
+    out_of_reach = max(0.0, least - mean, mean - most)
+    reach = float(student.ppf(0.5 + confidence / 2.0, max(len(segments) - 1, 1)))
+    half = reach * max(posterior_std, sampling_std) + basis_error + out_of_reach
+    half += beyond * (most - least)
     require_finite(mean, half)
-    stds = (std, posterior_std, sampling_std, basis_std)
-    ends = mean - half, mean + half
-    found = support(policy, first_rows(chunks), discount=discount, first_observations=firsts)
-    return PolicyValue(mean, *stds, *ends, len(segments), len(values), worst(found))
+    return PolicyValue(
+        mean=mean,
+        std=half / reach,
+        posterior_std=posterior_std,
+        sampling_std=sampling_std,
+        basis_error=basis_error,
+        beyond=beyond,
+        low=max(mean - half, least),
+        high=min(mean + half, most),
+        segments=len(segments),
+        starts=len(values),
+        support=worst(support_of(paths)),
+    )
 
 
 def _influence(blstd: BLSTD, beta_s_z: Vector) -> Vector:

@@ -54,7 +54,7 @@ def follow(
     if firsts is None:
         firsts = log.observations[log.starts()]
     at = firsts[rng.choice(len(firsts), PATHS)]
-    shares = discount ** np.arange(_horizon(discount))
+    shares = discount ** np.arange(horizon(discount))
     weights, far, lost, distances = np.zeros(log.size), 0.0, 0.0, 0.0
     path, returns = np.arange(PATHS), np.zeros(PATHS)
     for t, share in enumerate(shares):
@@ -81,7 +81,7 @@ def follow_log(log: Transitions, discount: float, seed: int) -> Paths:
     return follow(lambda at: np.zeros(len(at), np.int64), one, discount, seed)
 
 
-def _horizon(discount: float) -> int:
+def horizon(discount: float) -> int:
     """The number of decisions after which the rest counts little."""
     if discount == 0.0:
         return 1

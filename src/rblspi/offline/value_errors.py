@@ -1,15 +1,18 @@
 """Action values of a policy with the errors that an interval has to contain.
 
-`BLSTD` gives the mean and the posterior. Two things that a posterior over the weights does not know
-are added. Its noise is the same in every transition and independent; where the weights vary more
-from episode to episode than that, the posterior is widened by one factor for all values. And the
-basis may be unable to represent the values; the median difference from finer versions of the basis,
-as a root mean square over the data, is taken for the standard deviation of that error. (The largest
-difference made intervals up to seventy times too wide: one of several fits may go astray.)
+`BLSTD` gives the mean and the posterior. There are things that a posterior over the weights does
+not know.
 
-The mean is that of the prior by the evidence, the standard deviations are those of a wide prior.
-The evidence supposes that states which were never visited are like those which were, and an agent
-avoids bad states: where the data say nothing, the value may be anything that the rewards allow.
+- Its noise is independent; where the weights vary more from episode to episode than that, the
+  posterior is widened by one factor for all values. In a table, the noise is that of every state
+  and action.
+- The basis may be unable to represent the values. Over continuous states there is a second
+  estimate without any basis, see `local_model`, with which intervals are made. For a basis over
+  discrete states, the root mean square of its difference from a table is taken for the standard
+  deviation of its error.
+- The evidence supposes that states which were never visited are like those which were, and an
+  agent avoids bad states: the standard deviations are those of a wide prior. Where the data say
+  nothing, the value may be anything that the rewards allow.
 """
 
 from __future__ import annotations
@@ -25,15 +28,20 @@ from scipy.linalg import cho_solve
 
 from rblspi.core.types import Matrix
 from rblspi.data.transitions import Transitions
-from rblspi.features import BasisLike
+from rblspi.features import BasisLike, OneHot, as_basis
 from rblspi.model.posterior import ConditionWarning, Posterior
+from rblspi.model.statistics import Statistics
 from rblspi.offline.blstd import BLSTD, finer_fits
+from rblspi.offline.local_model import SecondEstimate, later_states
+from rblspi.offline.observed_space import are_states
 from rblspi.policies.given import PolicyFunction
 
 #: 1 - discount, at the least: a reward lasts for a thousand steps
 LEAST = 1e-3
 #: states in which the errors are looked at
 STATES = 500
+#: visits that the prior of a state's noise is worth
+PRIOR_VISITS = 3.0
 
 
 class ValueErrors(NamedTuple):
@@ -41,6 +49,7 @@ class ValueErrors(NamedTuple):
 
     posterior: Posterior
     basis_std: float
+    second: SecondEstimate | None
 
 
 def evaluate_values(
@@ -58,31 +67,67 @@ def evaluate_values(
         blstd.fit(log, policy)
     places = np.linspace(0, log.size - 1, min(STATES, log.size)).astype(np.int64)
     states = log.observations[places]
-    squares = [
-        np.square(other.predict(states) - blstd.predict(states))
-        for other in finer_fits(blstd, [log])
-    ]
-    basis_std = math.sqrt(np.median(squares, axis=0).mean()) if squares else 0.0
-    factor = _widening(blstd, log, states)
-    wide = _with_wide_prior(blstd, _value_range(log, discount))
-    posterior = replace(
-        wide,
-        mean=blstd.weights_ if squares else wide.mean,  # a table shares nothing between states
-        noise_precision=wide.noise_precision / factor,
-        prior_precision=wide.prior_precision / factor,
+    wide = _value_range(log, discount)
+    if isinstance(as_basis(basis), OneHot) and are_states(log.observations):
+        posterior = _with_wide_prior(blstd, wide, _noise_of_table(blstd, log))
+        return ValueErrors(_widened(posterior, _widening(blstd, log, states)), 0.0, None)
+    posterior = _widened(_with_wide_prior(blstd, wide), _widening(blstd, log, states))
+    posterior = replace(posterior, mean=blstd.weights_)
+    if are_states(log.observations):
+        others = [other.predict(states) for other in finer_fits(blstd, [log])]
+        apart = [float(np.square(other - blstd.predict(states)).mean()) for other in others]
+        return ValueErrors(posterior, math.sqrt(max(apart, default=0.0)), None)
+    second = SecondEstimate.of(log, policy, blstd)
+    later = later_states(log)
+    squares = np.square(second(later) - blstd.predict(later))
+    known = squares[np.isfinite(squares)]
+    basis_std = math.sqrt(known.mean()) if len(known) else 0.0
+    return ValueErrors(posterior, math.hypot(basis_std, second.error), second)
+
+
+def _widened(posterior: Posterior, factor: float) -> Posterior:
+    return replace(
+        posterior,
+        noise_precision=posterior.noise_precision / factor,
+        prior_precision=posterior.prior_precision / factor,
     )
-    return ValueErrors(posterior, basis_std)
 
 
-def _with_wide_prior(blstd: BLSTD, value_range: float) -> Posterior:
+def _noise_of_table(blstd: BLSTD, log: Transitions) -> Statistics:
+    """The sums with a noise of its own for every state and action, instead of one for all.
+
+    The sums of noise in b have the covariance sum delta^2 x x' rather than C / beta. The variance
+    of a state and action that was visited n times is only known from these visits. With a scaled
+    inverse chi-squared prior that is worth 3 visits (with fewer, Student's distribution of a mean
+    over one visit has no variance) and whose scale is the mean variance v of all states and
+    actions, whatever their number of visits, the mean over n visits has the variance
+    (sum delta^2 + 3 v) / n^2.
+    """
+    statistics, beta = blstd.statistics_, blstd.posterior_.noise_precision
+    x = blstd.features_(log.observations)
+    deltas = np.square(blstd.td_errors(log))
+    squares = np.stack(
+        [deltas[log.actions == a] @ x[log.actions == a] for a in range(len(statistics.gram))]
+    )
+    visits = np.diagonal(statistics.gram, axis1=1, axis2=2)
+    often = visits >= 2
+    if not often.any():
+        return statistics
+    typical = float((squares[often] / (visits[often] - 1.0)).mean())
+    noise = beta * np.where(visits > 0, squares + PRIOR_VISITS * typical, 0.0)
+    return statistics._replace(gram=np.stack([np.diag(row) for row in noise]))
+
+
+def _with_wide_prior(
+    blstd: BLSTD, value_range: float, statistics: Statistics | None = None
+) -> Posterior:
     """The posterior with weights that may be as far apart as values, if that is further."""
     alpha, beta = blstd.posterior_.prior_precision, blstd.posterior_.noise_precision
     if value_range > 0.0:
         alpha = min(alpha, 12.0 / value_range**2)  # the variance of a uniform distribution
     sums, constant = blstd._sums, blstd.posterior_.flat
-    return Posterior.by_evidence(
-        sums.statistics, sums.td_errors, constant, alpha, beta, blstd.ridge
-    )
+    used = sums.statistics if statistics is None else statistics
+    return Posterior.by_evidence(used, sums.td_errors, constant, alpha, beta, blstd.ridge)
 
 
 def _value_range(log: Transitions, discount: float) -> float:

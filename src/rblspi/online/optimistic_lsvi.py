@@ -27,7 +27,7 @@ from rblspi.core import check
 from rblspi.core.types import Matrix, Vector
 from rblspi.data.transitions import Transitions
 from rblspi.features import BasisLike
-from rblspi.offline.fitted_q import Rewards
+from rblspi.offline.fitted_q import attainable
 from rblspi.online.planning_agent import ENDED, PLANNED_AT, TRANSITIONS, PlanningAgent
 from rblspi.online.value_iteration import Regression, Rows, ValueScale, value_iteration
 
@@ -110,7 +110,7 @@ class OptimisticLSVI(PlanningAgent):
         hope = scale.centre + optimism * scale.spread
         prior = scale._replace(centre=hope).constant(self.features, self.actions)
         prior += scale.spread * draw
-        low, high = Rewards.of(transitions).limits(self.discount)
+        low, high = attainable([transitions], self.discount)
         rows = Rows.of(transitions, self.features, self.actions)
         return value_iteration(
             Regression.of(rows, self.prior_weight, prior, bootstrap),

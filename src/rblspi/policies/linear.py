@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import gymnasium as gym
 import numpy as np
@@ -23,6 +23,18 @@ from rblspi.features import Basis, BasisLike, Features
 from rblspi.model.posterior import Posterior
 from rblspi.policies.choice import EpsilonGreedy, Greedy, Pessimistic, best_actions
 from rblspi.policies.given import BatchPolicy
+
+#: standard deviations from the middle of a normal distribution to the end of its 95% interval
+REACH = 1.959963984540054
+
+
+class Estimate(Protocol):
+    """Another estimate of the policy's action values, that does not depend on the basis."""
+
+    error: float  # its standard error
+
+    def __call__(self, observations: NDArray[Any], /) -> Matrix:
+        """Action values, shape (N, actions); nan where nothing is known of an action."""
 
 
 class ActionValues(NamedTuple):
@@ -70,6 +82,10 @@ class LinearPolicy:
         pessimism.
     basis_std : float
         Standard deviation of the error of the basis, which no posterior over weights knows of.
+    second : callable, optional
+        A second estimate of the action values, see `Estimate`. The stated value is then half way
+        between both, and the 95% interval contains both and the error of the second one on either
+        side. It is neither saved nor pickled; ``basis_std`` then stands for it.
     pessimism : float
         Standard deviations by which the value of an action is lowered before actions are compared;
         a negative number raises it, as exploring agents do.
@@ -95,6 +111,7 @@ class LinearPolicy:
     action_space: gym.spaces.Discrete
     posterior: Posterior | None = None
     basis_std: float = 0.0
+    second: Estimate | None = None
     pessimism: float = 0.0
     epsilon: float = 0.0
     discount: float = 0.99
@@ -221,19 +238,33 @@ class LinearPolicy:
         rng : numpy.random.Generator, optional
             What draws them; unless given, the draws are the same at every call.
         """
-        x = self.features(self._observation(observation))
+        seen = self._observation(observation)
+        x = self.features(seen)
         rows = np.atleast_2d(x)
         if self.posterior is None:
             mean, std = rows @ self.weights_by_action.T, None
         else:
-            mean, noise = self.posterior.predict(rows)
-            std = np.hypot(noise, self.basis_std)
-        drawn = self._sampled_values(rows, samples, rng, std) if samples else None
+            seen = np.asarray(seen).reshape(len(rows), *self.features.shape)
+            mean, std = self._moments(self.posterior, seen, rows)
+        drawn = self._sampled_values(rows, samples, rng, mean, std) if samples else None
         if x.ndim > 1:
             return ActionValues(mean, std, drawn)
         return ActionValues(
             mean[0], None if std is None else std[0], None if drawn is None else drawn[:, 0]
         )
+
+    def _moments(
+        self, posterior: Posterior, observations: NDArray[Any], rows: Matrix
+    ) -> tuple[Matrix, Matrix]:
+        """Mean and standard deviation, with what the posterior does not know of."""
+        mean, noise = posterior.predict(rows)
+        if self.second is None:
+            return mean, np.hypot(noise, self.basis_std)
+        apart = self.second(observations) - mean
+        known = np.isfinite(apart)
+        std = np.where(known, np.abs(apart) / 2.0 / REACH + self.second.error, 0.0)
+        # Far from all data, the posterior is wide and a model made of them knows nothing.
+        return mean + np.where(known, apart / 2.0, 0.0), np.maximum(std, noise)
 
     def probability_best(
         self, observation: ArrayLike, samples: int = 1000, rng: np.random.Generator | None = None
@@ -250,7 +281,12 @@ class LinearPolicy:
         return np.stack([np.mean(best == a, axis=0) for a in range(self.actions)], axis=-1)
 
     def _sampled_values(
-        self, rows: Matrix, samples: int, rng: np.random.Generator | None, std: Matrix | None
+        self,
+        rows: Matrix,
+        samples: int,
+        rng: np.random.Generator | None,
+        mean: Matrix,
+        std: Matrix | None,
     ) -> Array:
         """Values by drawn weights, shape (samples, N, actions), as far apart as ``std`` says."""
         if self.posterior is None or std is None:
@@ -262,8 +298,8 @@ class LinearPolicy:
         weights = self.posterior.sample(rng, check.count("samples", samples))
         weights = weights.reshape(samples, self.actions, -1)
         values: Array = np.einsum("san,in->sia", weights, rows)
-        mean, noise = self.posterior.predict(rows)
-        return values if np.array_equal(std, noise) else mean + (values - mean) * (std / noise)
+        own, noise = self.posterior.predict(rows)
+        return values if np.array_equal(std, noise) else mean + (values - own) * (std / noise)
 
     def make_environment(self, **arguments: Any) -> gym.Env[Any, Any]:
         """The environment that the policy is for; arguments override those of its description."""
@@ -325,12 +361,13 @@ class LinearPolicy:
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        """Everything but the features, which are built again."""
-        left_out = ("features", "_deterministic", "_exploring")
+        """Everything but the features, which are built again, and the second estimate."""
+        left_out = ("features", "second", "_deterministic", "_exploring")
         return {name: value for name, value in vars(self).items() if name not in left_out}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, features=state["basis"].build(state["observation_space"]))
+        features = state["basis"].build(state["observation_space"])
+        vars(self).update(state, features=features, second=None)
 
 
 def choose_actions(

@@ -1,0 +1,176 @@
+"""A model of the environment that is made of logged transitions: what an action did nearby.
+
+In a state s, an action a leads to s + (s_j' - s_j), where j is a logged transition that starts near
+s with this action; its reward, and whether it is terminal, are taken as they are. Following a
+policy in the model gives its values without any basis. Moves are carried over, not the places they
+lead to: a model that jumped from row to row would blur slow movements, such as that of a cart
+towards the end of its track.
+
+A second estimate of action values, whose errors have other causes than those of least squares, is
+the mean of two models, each made of half of the episodes. Half their difference is its standard
+error.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial import KDTree
+
+from rblspi.core.types import Integers, Mask, Matrix, Vector
+from rblspi.data.transitions import Transitions
+from rblspi.offline.blstd import BLSTD
+from rblspi.offline.model_selection import halves
+from rblspi.offline.paths import horizon
+from rblspi.policies.given import PolicyFunction
+
+#: near transitions that take turns from step to step: one alone may be an odd one
+NEIGHBOURS = 3
+#: states in which the two halves are compared
+STATES = 100
+
+
+class LocalModel(NamedTuple):
+    """Logged transitions by action, found by where they start.
+
+    Distances are in units of the standard deviations of the observations.
+    """
+
+    scale: Vector  # (d,)
+    trees: dict[int, KDTree]  # of where the transitions of an action start
+    rows: dict[int, Integers]  # which transitions these are
+    moves: Matrix  # s' - s, (N, d)
+    rewards: Vector
+    terminated: Mask
+
+    @classmethod
+    def of(cls, log: Transitions, part: Mask) -> LocalModel:
+        """The model of a part of the transitions."""
+        before = log.observations.reshape(log.size, -1).astype(np.float64)
+        after = log.next_observations.reshape(log.size, -1)
+        scale = before.std(axis=0)
+        scale[scale == 0.0] = 1.0
+        rows = {int(a): np.flatnonzero(part & (log.actions == a)) for a in np.unique(log.actions)}
+        rows = {action: chosen for action, chosen in rows.items() if len(chosen)}
+        trees = {action: KDTree(before[chosen] / scale) for action, chosen in rows.items()}
+        return cls(scale, trees, rows, after - before, log.rewards, log.terminated)
+
+    def nearby(self, states: Matrix, actions: Integers, rank: int) -> Integers:
+        """The nearest transition of the action, or the next nearest; -1 if there is none."""
+        found = np.full(len(states), -1)
+        for action, tree in self.trees.items():
+            here = np.flatnonzero(actions == action)
+            if not len(here):
+                continue
+            _, places = tree.query(states[here] / self.scale, [1 + min(rank, tree.n - 1)])
+            found[here] = self.rows[action][places[:, 0]]
+        return found
+
+    def values(
+        self, states: Matrix, actions: Integers, policy: PolicyFunction, values: BLSTD
+    ) -> Vector:
+        """Discounted returns after these actions, by the model; nan where an action is unknown.
+
+        After as many steps as matter, the rest is that of another estimate.
+        """
+        returns, weight = np.zeros(len(states)), 1.0
+        going, shape = np.arange(len(states)), values.features_.shape
+        for step in range(horizon(values.discount)):
+            near = self.nearby(states, actions, step % NEIGHBOURS)
+            returns[going] += weight * np.where(near < 0, np.nan, self.rewards[near])
+            weight *= values.discount
+            on = ~self.terminated[near] & (near >= 0)
+            states, going = states[on] + self.moves[near[on]], going[on]
+            if not len(going):
+                return returns
+            actions = np.asarray(policy(states.reshape(-1, *shape)))
+        rest = values.predict(states.reshape(-1, *shape), actions)
+        returns[going] += weight * rest
+        return returns
+
+
+def share_beyond(
+    policy: PolicyFunction, log: Transitions, firsts: NDArray[Any], values: BLSTD
+) -> float:
+    """The discounted share of a policy's future that the log says nothing about: E gamma^tau.
+
+    tau is the step at which the policy, followed from first observations, is further from the log
+    than any row of it is from all others with its action, or where its action was never logged.
+    From there on nothing is known.
+    """
+    discount, shape = values.discount, values.features_.shape
+    model = LocalModel.of(log, np.ones(log.size, bool))
+    limits = {action: _largest_distance(tree) for action, tree in model.trees.items()}
+    chosen = firsts[np.linspace(0, len(firsts) - 1, min(STATES, len(firsts))).astype(np.int64)]
+    states, weight, lost = chosen.reshape(len(chosen), -1).astype(np.float64), 1.0, 0.0
+    for step in range(horizon(discount)):
+        actions = np.asarray(policy(states.reshape(-1, *shape)))
+        near = model.nearby(states, actions, step % NEIGHBOURS)
+        known = near >= 0
+        for action, tree in model.trees.items():
+            here = np.flatnonzero(actions == action)
+            if len(here):
+                known[here] &= tree.query(states[here] / model.scale)[0] <= limits[action]
+        lost += weight * float((~known).sum())
+        weight *= discount
+        on = known & ~model.terminated[near]
+        states = states[on] + model.moves[near[on]]
+        if not len(states):
+            break
+    return lost / len(chosen)
+
+
+def _largest_distance(tree: KDTree) -> float:
+    """The largest distance of a row from its nearest neighbour."""
+    return float(tree.query(tree.data, [2])[0].max()) if tree.n > 1 else 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class SecondEstimate:
+    """Action values of a policy by two local models."""
+
+    models: tuple[LocalModel, LocalModel]
+    policy: PolicyFunction
+    first: BLSTD  # what knows the rest of a long path
+    error: float  # the standard error
+
+    @classmethod
+    def of(cls, log: Transitions, policy: PolicyFunction, first: BLSTD) -> SecondEstimate:
+        """The models of every other episode; their difference in later states of the log.
+
+        An agent's later states are those to which its present policy leads.
+        """
+        half = halves(log)
+        models = LocalModel.of(log, half), LocalModel.of(log, ~half)
+        both = cls(models, policy, first, 0.0)
+        one, other = both.by_half(later_states(log))
+        apart = np.square(one - other)
+        known = apart[np.isfinite(apart)]
+        error = 0.5 * float(np.sqrt(known.mean())) if len(known) else 0.0
+        return cls(models, policy, first, error)
+
+    def by_half(self, observations: NDArray[Any]) -> tuple[Matrix, Matrix]:
+        """The action values of either model, shape (N, actions) each."""
+        actions = self.first.statistics_.actions
+        rows = np.asarray(observations, dtype=np.float64).reshape(len(observations), -1)
+        states, every = np.repeat(rows, actions, axis=0), np.tile(np.arange(actions), len(rows))
+        one, other = (
+            model.values(states, every, self.policy, self.first).reshape(-1, actions)
+            for model in self.models
+        )
+        return one, other
+
+    def __call__(self, observations: NDArray[Any]) -> Matrix:
+        """Action values, shape (N, actions); nan where an action was never logged."""
+        one, other = self.by_half(observations)
+        mean: Matrix = 0.5 * (one + other)
+        return mean
+
+
+def later_states(log: Transitions) -> NDArray[Any]:
+    """Some observations of the later half of the log."""
+    places = np.linspace(log.size // 2, log.size - 1, min(STATES, log.size - log.size // 2))
+    return log.observations[places.astype(np.int64)]

@@ -1,0 +1,73 @@
+"""A model made of logged transitions: where it is exact, and where it knows nothing."""
+
+import numpy as np
+import pytest
+
+from rblspi.data import Transitions
+from rblspi.features import Polynomial
+from rblspi.offline import BLSTD, policy_value
+from rblspi.offline.local_model import LocalModel, SecondEstimate, share_beyond
+
+DISCOUNT = 0.9
+#: too small a basis for values that fall by steps
+BASIS = Polynomial(1, low=0.0, high=10.0)
+
+
+def right(observations):
+    return np.ones(len(observations), int)
+
+
+def walks(rng, rows=400, low=0.0, high=9.0):
+    """Steps of 1 to the left or right on a line; beyond 9.5 it ends, with a reward of 1."""
+    before = rng.uniform(low, high, (rows, 1))
+    actions = rng.integers(2, size=rows)
+    after = before + np.where(actions == 1, 1.0, -1.0)[:, None]
+    ended = after[:, 0] > 9.5
+    return Transitions.from_arrays(before, actions, ended.astype(float), after, ended)
+
+
+def value_of(places):
+    """The discounted reward at the end of steps of 1 to the right."""
+    return DISCOUNT ** np.ceil(9.5 - places - 1.0).clip(0.0)
+
+
+def fitted(log):
+    return BLSTD(BASIS, 2, discount=DISCOUNT).fit(log, right)
+
+
+def test_where_moves_are_the_same_everywhere_the_model_is_exact():
+    rng = np.random.default_rng(0)
+    log = walks(rng, 2000, high=9.4999)
+    log = log._replace(truncated=~log.terminated)
+    places = np.array([0.25, 3.25, 6.75, 8.25])
+    second = SecondEstimate.of(log, right, fitted(log))
+    np.testing.assert_allclose(second(places[:, None])[:, 1], value_of(places), rtol=1e-9)
+    np.testing.assert_allclose(second(places[:, None])[:, 0], DISCOUNT * value_of(places - 1.0))
+    assert second.error < 0.05
+
+
+def test_an_action_that_was_never_logged_has_no_value():
+    log = walks(np.random.default_rng(0))
+    lefts = Transitions._make(column[log.actions == 0] for column in log)
+    model = LocalModel.of(lefts, np.ones(lefts.size, bool))
+    values = model.values(np.array([[5.0]]), np.array([1]), right, fitted(log))
+    assert np.isnan(values).all()
+
+
+@pytest.mark.parametrize(("high", "first"), [(6.0, 2.0), (6.0, 4.0), (3.0, 1.0)])
+def test_what_lies_beyond_the_log_is_discounted_from_where_the_policy_leaves_it(high, first):
+    log = walks(np.random.default_rng(0), 1000, high=high)
+    share = share_beyond(right, log, np.array([[first]]), fitted(log))
+    # the last place within the log is at its end or less than a step before it
+    steps = int(np.floor(high - first)) + 1
+    assert share == pytest.approx(DISCOUNT**steps)
+
+
+def test_an_interval_allows_for_what_the_log_does_not_contain():
+    """Nothing is known beyond 3; all that is seen there are rewards of 0 or, once, of 1."""
+    log = walks(np.random.default_rng(0), 1000, high=3.0)
+    log = log._replace(rewards=np.where(np.arange(log.size) == 0, 1.0, 0.0))
+    found = policy_value(log, right, BASIS, 2, discount=DISCOUNT, first_observations=[[1.0]])
+    assert found.beyond == pytest.approx(DISCOUNT**3)
+    assert found.low <= value_of(np.array([1.0]))[0] <= found.high
+    assert found.high - found.low > 0.5 * found.beyond * 10.0
