@@ -2,8 +2,8 @@
 
     python -m benchmarks.gymnasium_defaults FILE [SEEDS] [NAME ...]
 
-Every finished run is a line of FILE and is not made again: stop and go on as you like. Seeds are from
-1000 on, and everything was chosen with seeds below 100. The table is printed as Markdown.
+Every finished run is a line of FILE and is not made again: stop and go on as you like. Seeds are
+from 1000 on, and everything was chosen with seeds below 100. The table is printed as Markdown.
 """
 
 from __future__ import annotations
