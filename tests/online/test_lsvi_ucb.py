@@ -74,7 +74,8 @@ def test_what_explores_is_one_policy_in_three_forms() -> None:
     alone = agent.policy(explore=True)
     np.testing.assert_array_equal(alone.predict(states)[0], predicted)
     act = agent.functions.act.py_func
-    in_the_loop = [act(agent.state, agent.features(s), agent.rng) for s in states]
+    every = np.ones(agent.actions, np.uint8)
+    in_the_loop = [act(agent.state, agent.features(s), every, agent.rng) for s in states]
     np.testing.assert_array_equal(in_the_loop, predicted)
     assert (agent.predict(states, deterministic=True)[0] != predicted).any()
     assert alone.pessimism == -1.0

@@ -157,6 +157,7 @@ def test_a_mask_that_forbids_everything_is_an_error_unless_the_episode_is_over()
         RBLSPI(Masked(np.zeros((STATES, ACTIONS))), OneHot(), seed=0).learn(20)
 
 
+@pytest.mark.filterwarnings("ignore::rblspi.offline.ConvergenceWarning")  # all policies are alike
 @settings(deadline=None, max_examples=10)
 @given(tables, st.integers(0, 99))
 def test_estimators_do_not_bootstrap_from_forbidden_actions(masks, seed):
