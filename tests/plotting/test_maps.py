@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from rblspi import LSPI, RBLSPI, OneHot, OnlineLSPI, RBFGrid, Transitions
-from rblspi.plotting import calibration, maps, style
+from rblspi.plotting import calibration, domain, maps, style
 from rblspi.rollout.calibration import calibrate
 
 pytestmark = pytest.mark.slow
@@ -67,7 +67,7 @@ def test_maps_leave_the_random_numbers_of_the_training_environment_alone() -> No
     env.unwrapped.spec = None
     agent = RBLSPI(env, seed=0).learn(50)
     before = env.unwrapped.np_random.bit_generator.state
-    maps._visited(agent, None, seed=3)
+    domain.find(agent, seed=3)
     assert env.unwrapped.np_random.bit_generator.state == before
 
 

@@ -21,6 +21,7 @@ from rblspi import __version__
 from rblspi.cli.check import check
 from rblspi.cli.collect import collect
 from rblspi.cli.evaluate import evaluate
+from rblspi.cli.explore import explore
 from rblspi.cli.export import export
 from rblspi.cli.fit import fit
 from rblspi.cli.interrupts import end_process, interruptible
@@ -68,6 +69,7 @@ for _name, _command, _example in (
     ("evaluate", evaluate, "runs/pole --episodes 20"),
     ("watch", watch, "runs/pole --out pole.gif"),
     ("show", show, "runs/pole --calibration"),
+    ("explore", explore, "runs/pole"),
     ("list", list_, "algorithms"),
     ("collect", collect, "CartPole-v1 --transitions 10000 --out logs.parquet"),
     ("check", check, "logs.parquet --out runs/logs"),

@@ -80,4 +80,16 @@ ColumnsOption: TypeAlias = Annotated[
 SkipBad: TypeAlias = Annotated[
     bool, typer.Option("--skip-bad", help="Leave bad rows out, and count them.")
 ]
+AtOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--at", metavar="NUMBERS", help="The observation that slices go through: 0,0.5."),
+]
+NamesOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--names", metavar="NAMES", help="Of the dimensions: position,velocity."),
+]
+GridOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--grid", metavar="ROWSxCOLUMNS", help="States are cells, row by row: 4x12."),
+]
 Quiet: TypeAlias = Annotated[bool, typer.Option("--quiet", help="No progress.")]
