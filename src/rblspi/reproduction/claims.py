@@ -45,11 +45,13 @@ Rule = Callable[[Evidence], Iterator[Finding]]
 CLAIMS: list[Claim] = []
 
 
-def _claim(name: str, figure: str, says: str, judged_by: str) -> Callable[[Rule], Rule]:
-    """Add a claim that is judged by the decorated function."""
+def _claim(
+    name: str, figure: str, says: str, judged_by: str, episodes: int = 0
+) -> Callable[[Rule], Rule]:
+    """Add a claim that is judged by the decorated function, from runs of so many episodes."""
 
     def add(rule: Rule) -> Rule:
-        CLAIMS.append(Claim(name, figure, says, judged_by, rule))
+        CLAIMS.append(Claim(name, figure, says, judged_by, rule, episodes))
         return rule
 
     return add
@@ -342,6 +344,7 @@ def _pendulum_settings(evidence: Evidence) -> Iterator[Finding]:
     "With β = 10, RBLSPI balances for all 3000 steps after about 200 episodes.",
     "Above 2850 steps in episodes 201-300 with α = 0.1, on both grids; the other α are shown "
     "beside it.",
+    episodes=300,
 )
 def _pendulum_soon(evidence: Evidence) -> Iterator[Finding]:
     for grid, domain in PENDULA.items():
