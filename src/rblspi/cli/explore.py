@@ -9,8 +9,11 @@ from typing import Annotated, Any
 import typer
 
 from rblspi.cli import parsing
+from rblspi.cli.logs import observations_of
 from rblspi.cli.options import (
     AtOption,
+    ColumnsOption,
+    DataOption,
     EnvironmentOption,
     EnvironmentSettings,
     GridOption,
@@ -39,6 +42,8 @@ def explore(
     at: AtOption = None,
     names: NamesOption = None,
     grid: GridOption = None,
+    data: DataOption = None,
+    columns: ColumnsOption = None,
     seed: Seed = 0,
     env: EnvironmentOption = None,
     env_set: EnvironmentSettings = None,
@@ -55,6 +60,7 @@ def explore(
         "at": None if at is None else parsing.numbers("--at", at),
         "names": None if names is None else parsing.words(names),
         "grid": None if grid is None else parsing.grid(grid),
+        "data": observations_of(data, columns),
         "seed": seed,
         "reload": LOOK_EVERY if live else None,
     }

@@ -92,4 +92,8 @@ GridOption: TypeAlias = Annotated[
     str | None,
     typer.Option("--grid", metavar="ROWSxCOLUMNS", help="States are cells, row by row: 4x12."),
 ]
+DataOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--data", metavar="LOG", help="The log of a policy, to see where its data are."),
+]
 Quiet: TypeAlias = Annotated[bool, typer.Option("--quiet", help="No progress.")]

@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rblspi.cli import parsing
+from rblspi.cli.logs import observations_of
 from rblspi.cli.options import (
     AtOption,
+    ColumnsOption,
+    DataOption,
     EnvironmentOption,
     EnvironmentSettings,
     GridOption,
@@ -32,6 +35,8 @@ def show(
     at: AtOption = None,
     names: NamesOption = None,
     grid: GridOption = None,
+    data: DataOption = None,
+    columns: ColumnsOption = None,
     resolution: Annotated[int, typer.Option(min=2, max=1000, help="Points a side.")] = 121,
     calibration: Annotated[
         bool,
@@ -46,6 +51,7 @@ def show(
         "at": None if at is None else parsing.numbers("--at", at),
         "names": None if names is None else parsing.words(names),
         "grid": None if grid is None else parsing.grid(grid),
+        "data": observations_of(data, columns),
         "resolution": resolution,
         "seed": seed,
     }

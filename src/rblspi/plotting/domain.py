@@ -89,6 +89,7 @@ def find(
     high: float | Sequence[float] | None = None,
     names: Sequence[str] | None = None,
     grid: Grid | None = None,
+    data: ArrayLike | None = None,
     seed: int = 0,
 ) -> Domain:
     """Find what a policy is drawn over.
@@ -100,7 +101,8 @@ def find(
         Where the policy acts for a few episodes, as for `rblspi.evaluate`. A policy without an
         environment has no episodes.
     at : sequence of float, optional
-        The observation that slices go through; by default the median over the episodes.
+        The observation that slices go through; by default the median over the episodes, or over
+        the data where there are none.
     low, high : float or sequence of float, optional
         Bounds of the drawing; by default those of the basis, of the observation space, or of the
         observations in the episodes, whichever exist first.
@@ -111,6 +113,8 @@ def find(
         Rows and columns if the states are the cells of a grid, counted row by row; by default the
         shape of ``env.unwrapped.desc`` or ``env.unwrapped.shape``, if it has as many cells as
         there are states.
+    data : array-like, shape (N, ...), optional
+        Observations that the policy was learnt from; by default what an agent remembers.
     seed : int
         Seed of the episodes.
     """
@@ -121,9 +125,10 @@ def find(
         episodes = [] if environment is None else _visited(policy, environment, seed)
         own_names = () if environment is None else environment.metadata.get("observation_names")
         grid = _grid(space, environment, grid)
-    seen = np.concatenate(episodes) if episodes else np.zeros((1, size))
+    known = _remembered(actor, size) if data is None else _as_rows(data, size)
+    seen = np.concatenate(episodes) if episodes else known
     lower, upper = _limits(policy, seen, low, high)
-    middle = np.median(seen, axis=0) if episodes else (lower + upper) / 2
+    middle = np.median(seen, axis=0) if len(seen) else (lower + upper) / 2
     point = middle if at is None else np.asarray(at, dtype=np.float64)
     if point.shape != (size,):
         raise ValueError(f"at={at} must have {size} numbers, one for each dimension")
@@ -138,7 +143,7 @@ def find(
         whole=whole,
         grid=grid,
         episodes=episodes,
-        data=_remembered(actor, size),
+        data=known,
         space=space,
     )
     return found if grid is None else _on_grid(found, grid)
@@ -158,6 +163,16 @@ def _remembered(actor: Actor, size: int) -> Matrix:
     return np.asarray(session.memory.observations[: session.memory.size]).copy()
 
 
+def _as_rows(data: ArrayLike, size: int) -> Matrix:
+    array = np.asarray(data, dtype=np.float64)
+    if array.size != len(array) * size:
+        raise ValueError(
+            f"data of shape {array.shape} must have {size} numbers in every row, as the "
+            "observations of the policy have"
+        )
+    return array.reshape(-1, size)
+
+
 def _limits(policy: LinearPolicy, seen: Array, low: Any, high: Any) -> tuple[Vector, Vector]:
     """Bounds: given, of the basis, of the space, or of the observations seen."""
     low = getattr(policy.basis, "low", None) if low is None else low
@@ -169,6 +184,8 @@ def _limits(policy: LinearPolicy, seen: Array, low: Any, high: Any) -> tuple[Vec
         return bounds(space, low, high)
     except ValueError:
         if low is not None or high is not None:
+            raise
+        if not len(seen):
             raise
         margin = 0.05 * np.ptp(seen, axis=0) + 1e-6
         own_low, own_high = space.low.ravel(), space.high.ravel()

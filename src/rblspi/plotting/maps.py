@@ -20,6 +20,7 @@ from matplotlib.colors import BoundaryNorm, ListedColormap, LogNorm, Normalize
 from matplotlib.figure import Figure as Drawing
 from matplotlib.patches import Patch
 from matplotlib.ticker import FormatStrFormatter, LogLocator, MaxNLocator, NullFormatter
+from numpy.typing import ArrayLike
 
 from rblspi.core import check
 from rblspi.core.types import Array, Integers, Mask, Matrix
@@ -102,6 +103,7 @@ def compute(
     high: float | Sequence[float] | None = None,
     names: Sequence[str] | None = None,
     grid: Grid | None = None,
+    data: ArrayLike | None = None,
     seed: int = 0,
 ) -> Maps:
     """Evaluate a policy on grids over its observations.
@@ -113,12 +115,14 @@ def compute(
         Number of grid points along each dimension.
     pairs : sequence of (int, int), optional
         Dimensions to draw against each other; by default all pairs.
-    env, at, low, high, names, grid, seed
+    env, at, low, high, names, grid, data, seed
         As for `rblspi.plotting.domain.find`.
     """
     check.count("resolution", resolution, least=2)
     policy = evaluated_policy_of(actor)
-    domain = domains.find(actor, env, at=at, low=low, high=high, names=names, grid=grid, seed=seed)
+    domain = domains.find(
+        actor, env, at=at, low=low, high=high, names=names, grid=grid, data=data, seed=seed
+    )
     axes = [
         np.arange(a, b + 1) if domain.whole else np.linspace(a, b, resolution)
         for a, b in zip(domain.low, domain.high, strict=True)
@@ -238,7 +242,7 @@ def _draw_policy(panel: Axes, one: Slice, domain: Domain) -> None:
     if domain.grid is not None and max(domain.grid) <= _MOST_ARROWS:
         for (row, column), action in np.ndenumerate(one.policy):
             text = arrow(domain.actions[action])
-            panel.text(column, row, text, ha="center", va="center", color="white", fontsize=9)
+            panel.text(column, row, text, ha="center", va="center", fontsize=9)
 
 
 def _draw_unknown(panel: Axes, one: Slice) -> None:

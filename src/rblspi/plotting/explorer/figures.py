@@ -105,7 +105,8 @@ def map_parts(domain: Domain, certain: bool, here: ColumnDataSource) -> dict[str
         _add_layers(plot, layers, sources, place)
         plot.scatter("x", "y", source=here, marker="cross", size=14, color="white", line_width=2)
         maps.append(plot)
-    shown = CheckboxGroup(labels=list(LAYERS[: 3 if certain else 2]), active=[0, 2], inline=True)
+    shown = CheckboxGroup(labels=list(LAYERS[: 3 if certain else 2]), inline=True)
+    shown.active = [0, 2] if domain.episodes else [1, 2]
     shown.js_on_change("active", CustomJS(code=_CHOOSE))
     return {
         "cells": cells,
@@ -148,7 +149,6 @@ def _add_layers(
     layers[2].append(plot.image(image="unknown", color_mapper=veil, **place))
     dots = {"size": 2.5, "color": "white", "line_color": None, "alpha": 0.6}
     seen = plot.scatter("x", "y", source=sources["seen"], **dots)
-    seen.visible = False
     layers[1].append(seen)
     line = {"line_color": "white", "line_width": 0.8, "line_alpha": 0.6}
     layers[0].append(plot.multi_line("xs", "ys", source=sources["paths"], **line))
@@ -194,9 +194,7 @@ def arrows(policy: LinearPolicy, domain: Domain, plot: Any) -> None:
     chosen = ask(policy, domain, np.column_stack([x, y]).astype(np.float64)).policy
     words = [arrow(domain.actions[action]) for action in chosen]
     source = ColumnDataSource({"x": x, "y": y, "text": words})
-    plot.text(
-        "x", "y", "text", source=source, text_align="center", text_baseline="middle", color="white"
-    )
+    plot.text("x", "y", "text", source=source, text_align="center", text_baseline="middle")
 
 
 def line_parts(policy: LinearPolicy, domain: Domain, here: ColumnDataSource) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
+from numpy.typing import ArrayLike
 
 from rblspi.core.archive import printable
 from rblspi.core.files import write_text
@@ -43,6 +44,7 @@ def write(
     high: float | Sequence[float] | None = None,
     names: Sequence[str] | None = None,
     grid: Grid | None = None,
+    data: ArrayLike | None = None,
     seed: int = 0,
     reload: float | None = None,
 ) -> Path:
@@ -55,7 +57,7 @@ def write(
     ----------
     actor : Agent or LinearPolicy
     path : path
-    env, at, low, high, names, grid, seed
+    env, at, low, high, names, grid, data, seed
         As for `rblspi.plotting.domain.find`.
     reload : float, optional
         Seconds after which the page reads its file again, for a file that is written again.
@@ -69,23 +71,30 @@ def write(
     from rblspi.plotting.explorer.numbers import page_numbers
 
     policy = evaluated_policy_of(actor)
-    domain = domains.find(actor, env, at=at, low=low, high=high, names=names, grid=grid, seed=seed)
+    domain = domains.find(
+        actor, env, at=at, low=low, high=high, names=names, grid=grid, data=data, seed=seed
+    )
     numbers = page_numbers(policy, domain)
     parts, curve = _parts(actor, policy, domain, numbers)
     script, body = _embedded(parts, curve, _title(policy), _lead(actor, policy))
     ours = "\n".join(files(__package__).joinpath(name).read_text("utf-8") for name in _SCRIPTS)
     again = "" if reload is None else f"setTimeout(() => location.reload(), {1e3 * reload:.0f});"
-    resources = Resources(mode="inline", components=["bokeh", "bokeh-widgets"], log_level="error")
+    resources = Resources(mode="inline", components=["bokeh", "bokeh-widgets"])
     head = "\n".join(
         (
             f"<style>{_CSS}</style>",
-            resources.render(),
+            *(f"<script>{script}</script>" for script in resources.js_raw if _is_library(script)),
             f"<script>{ours}\nconst PAGE = {_json(numbers)};\n{again}</script>",
         )
     )
     page = document(_title(policy), f"{body}\n{script}", head=head, security=_POLICY)
     write_text(path, page)
     return Path(path)
+
+
+def _is_library(script: str) -> bool:
+    """Whether a script is more than the setting of a level, of which Bokeh would tell."""
+    return "set_log_level" not in script[:40]
 
 
 def _json(value: Any) -> str:

@@ -36,7 +36,7 @@ class Explorer {
 
   /** Something was chosen: axes, the place of a slider, or what lies on top. */
   choose() {
-    const { x, y, sliders, layers } = this.parts;
+    const { x, y, sliders } = this.parts;
     if (x) {
       const before = this.axes;
       let [i, j] = [x.value, y.value].map(Number);
@@ -48,8 +48,6 @@ class Explorer {
     sliders.forEach((slider, d) => {
       if (!this.axes.includes(d)) this.point[d] = slider.value;
     });
-    for (const [place, shown] of this.parts.layered.entries())
-      for (const renderer of shown) renderer.visible = layers.active.includes(place);
     this.refresh();
   }
 
@@ -136,9 +134,11 @@ class Explorer {
   }
 
   drawLayers() {
-    const { paths, ends, seen } = this.parts, [i, j] = this.axes;
+    const { paths, ends, seen, layers, layered } = this.parts, [i, j] = this.axes;
     const column = (table, d) => table.filter((_, k) => k % this.size === d);
     if (j === undefined) return;
+    for (const [place, shown] of layered.entries())
+      for (const renderer of shown) renderer.visible = layers.active.includes(place);
     const xs = this.episodes.map((path) => column(path, i));
     const ys = this.episodes.map((path) => column(path, j));
     paths.data = { xs, ys };
