@@ -58,7 +58,7 @@ def test_short_runs_decide_the_claims_that_need_no_longer_ones():
     }
     decided = {name for name, judgement in verdicts.items() if judgement.verdict != "undecided"}
     assert decided == {"chain-1", "chain-2", "pendulum-3"}
-    assert "needs runs of 1500 episodes, these have 300" in verdicts["car-1"].note
+    assert "needs runs of 1500 episodes, these have 200" in verdicts["car-1"].note
 
 
 def test_a_report_is_titled_by_what_it_is(tmp_path):

@@ -36,7 +36,7 @@ def reproduce(
     ] = None,
     runs: Annotated[
         int | None,
-        typer.Option(min=1, help="Runs of every curve: 100; with --quick 3, but 100 of the chain."),
+        typer.Option(min=1, help="Runs of every curve: 100; with --quick 3, of the chain 60."),
     ] = None,
     quick: Annotated[
         bool,
