@@ -3,7 +3,7 @@ Exploring the deep sea, as a film of the posterior
 ==================================================
 
 A diver in the deep sea finds a treasure only if it goes right at every step, and every step to the
-right costs something. Whoever explores at random needs about 2^N episodes. `OPSRL` keeps a
+right costs something. Whoever explores at random needs about 2^N episodes. ``OPSRL`` keeps a
 posterior over models of the sea, draws one of them for every episode, and acts as is best in that
 model. In a drawn model, what never happened may lead to something good, so it goes and looks.
 """

@@ -35,7 +35,7 @@ class Warehouse(gym.Env):
     observation_space = gym.spaces.MultiDiscrete([5, 7])
     action_space = gym.spaces.Discrete(2)
     metadata: ClassVar = {
-        "observation_names": ["<b>bolts</b>", "nuts"],
+        "observation_names": ["</script><b>bolts</b>", "nuts"],
         "action_names": ["wait", "buy"],
     }
 
@@ -167,7 +167,7 @@ def test_whole_numbers_and_names_that_look_like_html(page, tmp_path) -> None:
     shown = page.evaluate("explorer.shown")
     assert shown["coordinates"] == [1, 4]
     same(shown, agent.action_values([1, 4]))
-    assert "&lt;b&gt;bolts&lt;/b&gt; = 1" in page.evaluate("explorer.parts.says.text")
+    assert "&lt;/script&gt;&lt;b&gt;bolts&lt;/b&gt; = 1" in page.evaluate("explorer.parts.says.text")
     assert "buy" in page.evaluate("document.title + explorer.parts.says.text")
 
 

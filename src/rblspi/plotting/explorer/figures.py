@@ -173,7 +173,7 @@ def _choices(domain: Domain) -> dict[str, Any]:
             end=float(high),
             value=float(np.clip(value, low, high)),
             step=1.0 if domain.whole else float(high - low) / 200,
-            format="0.[000]",
+            format="0.[00000]",
             sizing_mode="stretch_width",
         )
         for name, low, high, value in zip(
