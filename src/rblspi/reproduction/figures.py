@@ -195,11 +195,11 @@ FIGURES: dict[str, Figure] = {
     )
 }
 
-#: runs of a curve in the quick version of a figure; those of the chain take a moment, and a share of
-#: 0.9 needs more than 35 of them
+#: runs of a curve in the quick version of a figure; those of the chain take a moment, and a share
+#: of 0.9 needs more than 35 of them
 QUICK_RUNS, QUICK_CHAIN_RUNS = 3, 60
-#: episodes of a run, and of a point, in the quick version of a figure; a claim about the pendulum is
-#: about its first 300 episodes
+#: episodes of a run, and of a point, in the quick version of a figure; a claim about the pendulum
+#: is about its first 300 episodes
 QUICK = {
     **dict.fromkeys(("main", "mountain-car", "sparse-mountain-car", "cart-pole"), (200, 25)),
     "pendulum": (300, 25),

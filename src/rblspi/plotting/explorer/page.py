@@ -93,7 +93,7 @@ def write(
 
 
 def _is_library(script: str) -> bool:
-    """Whether a script is more than the setting of a level, of which Bokeh would tell."""
+    """Whether a script is more than a call that sets the level of messages, and tells of it."""
     return "set_log_level" not in script[:40]
 
 

@@ -1,6 +1,8 @@
 // What a policy says at any coordinates, computed from the numbers on the page.
 "use strict";
 
+Bokeh.logger.set_level("error"); // messages about nothing stay out of the console
+
 /** Numbers that are written in base64, as an array of a type. */
 function decoded(text, Type) {
   return new Type(Uint8Array.from(atob(text), (character) => character.charCodeAt(0)).buffer);
