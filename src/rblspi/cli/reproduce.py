@@ -36,7 +36,7 @@ def reproduce(
     ] = None,
     runs: Annotated[
         int | None,
-        typer.Option(min=1, help="Runs of every curve: 100; with --quick 3, of the chain 60."),
+        typer.Option(min=1, help="Runs of every curve: 100; fewer with --quick."),
     ] = None,
     quick: Annotated[
         bool,

@@ -195,9 +195,9 @@ FIGURES: dict[str, Figure] = {
     )
 }
 
-#: runs of a curve in the quick version of a figure; those of the chain take a moment, and a share
-#: of 0.9 needs more than 35 of them
-QUICK_RUNS, QUICK_CHAIN_RUNS = 3, 60
+#: runs of a curve in the quick version of a figure: more where short runs can decide a claim
+QUICK_RUNS = {"chain": 60, "pendulum": 10}
+OTHER_QUICK_RUNS = 3
 #: episodes of a run, and of a point, in the quick version of a figure; a claim about the pendulum
 #: is about its first 300 episodes
 QUICK = {
@@ -214,4 +214,4 @@ def quick(figure: Figure) -> Figure:
 
 def quick_runs(figure: Figure) -> int:
     """How many runs of every curve the quick version of a figure has."""
-    return QUICK_CHAIN_RUNS if figure.kind == "chain" else QUICK_RUNS
+    return QUICK_RUNS.get(figure.id, OTHER_QUICK_RUNS)
