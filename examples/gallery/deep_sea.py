@@ -53,7 +53,6 @@ def show(frame):
         meshes, (np.log10(1 + seen), sampled / max(sampled[~above].max(), 1e-9)), strict=True
     ):
         mesh.set_array(np.ma.masked_where(above, numbers))
-    return meshes
 
 
 film = FuncAnimation(figure, show, frames=frames, interval=350)
