@@ -25,6 +25,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "command_reference",
     "docstrings",
+    "explorer_page",
     "links",
     "mathml",
 ]

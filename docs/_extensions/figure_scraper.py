@@ -1,20 +1,27 @@
-"""Pictures of the gallery: the figures that a block of an example has made."""
+"""Pictures of the gallery: the figures and films that a block of an example has made."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import matplotlib.pyplot as plt
+from matplotlib.animation import Animation
 from matplotlib.figure import Figure
 from sphinx_gallery.scrapers import figure_rst
 
 
 def scrape_figures(block: Any, block_vars: dict[str, Any], gallery_conf: dict[str, Any]) -> str:
-    """Save every figure that has a name in the example or is open in pyplot, once."""
-    named = block_vars["example_globals"].values()
+    """Save every figure that has a name in the example or is open in pyplot, once; films as GIF."""
+    named = list(block_vars["example_globals"].values())
+    paths = []
+    for film in (value for value in named if isinstance(value, Animation)):
+        if not hasattr(film._fig, "in_gallery"):
+            film._fig.in_gallery = True
+            paths.append(str(Path(next(block_vars["image_path_iterator"])).with_suffix(".gif")))
+            film.save(paths[-1], writer="pillow", dpi=90)
     figures = [value for value in named if isinstance(value, Figure)]
     figures += [plt.figure(number) for number in plt.get_fignums()]
-    paths = []
     for figure in dict.fromkeys(figures):
         if not hasattr(figure, "in_gallery"):
             figure.in_gallery = True

@@ -12,6 +12,7 @@ from contextlib import closing
 
 import pytest
 
+from rblspi.experiments.config import load
 from rblspi.reproduction.figures import FIGURES
 from tests.support.command import run
 from tests.support.experiments import TOML
@@ -77,9 +78,19 @@ def test_figures_and_claims_are_listed(capsys):
         assert name in listed
 
 
+def test_a_figure_can_be_printed_as_a_file_to_start_from(tmp_path, capsys):
+    assert run("reproduce", "--dump", "cart-pole") == 0
+    (tmp_path / "mine.toml").write_text(capsys.readouterr().out, encoding="utf-8")
+    figure = load(tmp_path / "mine.toml")
+    assert figure.id == "my-cart-pole"
+    assert [c.digest for c in figure.curves] == [c.digest for c in FIGURES["cart-pole"].curves]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (["--dump", "cart-pol"], "did you mean cart-pole"),
+        (["--dump", "chain"], "is not made of learning curves"),
         (["mountain-cra"], "did you mean mountain-car"),
         (["xyz"], "choose from chain"),
         (["--config", "none.toml"], "none.toml cannot be read"),

@@ -6,6 +6,7 @@ import pytest
 from rblspi.experiments import config
 from rblspi.experiments.config import ConfigError, load
 from rblspi.features import RBFGrid, basis_from_settings
+from rblspi.reproduction.figures import FIGURES
 from tests.support.experiments import TOML
 from tests.support.third_party import installed
 
@@ -28,6 +29,23 @@ def test_a_curve_takes_what_panel_and_file_say_and_overrides_it(tmp_path):
     assert a.basis == {"basis": "RBFGrid", "cells": 3}
 
 
+@pytest.mark.parametrize("name", [name for name in FIGURES if name != "chain"])
+def test_a_figure_that_is_written_down_has_the_same_curves(name, tmp_path):
+    figure = FIGURES[name]
+    again = load(written(tmp_path, config.dump(figure)))
+    for what in ("id", "title", "measure", "block", "limits", "ticks"):
+        assert getattr(again, what) == getattr(figure, what)
+    assert [c.digest for p in again.panels for c in p.curves] == [
+        c.digest for p in figure.panels for c in p.curves
+    ]
+    assert [c.label for c in again.curves] == [c.label for c in figure.curves]
+
+
+def test_what_is_not_a_learning_curve_cannot_be_written_down():
+    with pytest.raises(ConfigError, match="chain is not made of learning curves"):
+        config.dump(FIGURES["chain"])
+
+
 def test_the_example_in_the_documentation_is_an_experiment(tmp_path):
     text = textwrap.dedent(config.__doc__.split("::\n")[1].partition("\nThe basis")[0])
     assert len(load(written(tmp_path, text)).curves) == 2
@@ -39,6 +57,8 @@ def test_the_example_in_the_documentation_is_an_experiment(tmp_path):
         ('measure = "return"', 'measure = "speed"', "measure = 'speed' is none of"),
         ('id = "mine"', 'id = "a/b"', "id = 'a/b'"),
         ("block = 10", "block = 0", "block = 0 must be a whole number"),
+        ("block = 10", "evaluation = 2.5", "evaluation = 2.5 must be a whole number of episodes"),
+        ("block = 10", "ticks = [0, 1]", "ticks = [0, 1] must be positive numbers"),
         ("block = 10", "blocks = 10", "blocks is not a field"),
         ('label = "a"', "label = 3", "panel[1].curve[1].label = 3"),
         ('label = "a"', 'colour = "red"', "panel[1].curve[1].colour is not a field"),

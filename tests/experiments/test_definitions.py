@@ -1,6 +1,6 @@
 from dataclasses import replace
 
-from rblspi.experiments.definitions import in_order
+from rblspi.experiments.definitions import Figure, in_order
 from tests.support.experiments import CURVES
 
 
@@ -22,3 +22,14 @@ def test_ten_seeds_of_every_curve_come_first_and_the_shorter_before_the_longer()
         CURVES[2]
     ] * 10
     assert all(run.seed >= 10 for run in runs[30:])
+
+
+def test_a_learning_curve_is_never_a_single_dot():
+    figure = Figure("one", "One", ())
+    assert [figure.block_of(episodes) for episodes in (1, 2, 19, 40, 300, 1500, 10_000)] == [
+        *(1, 1, 1, 2, 15, 75, 100)
+    ]
+    coarse = replace(figure, block=100)
+    assert [coarse.block_of(episodes) for episodes in (1, 3, 60, 199, 200, 1500)] == [
+        *(1, 1, 30, 99, 100, 100)
+    ]

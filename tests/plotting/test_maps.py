@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import gymnasium as gym
@@ -9,7 +10,8 @@ import numpy as np
 import pytest
 
 from rblspi import LSPI, RBLSPI, OneHot, OnlineLSPI, RBFGrid, Transitions
-from rblspi.plotting import calibration, maps, style
+from rblspi.data.encoding import Encoding, Input
+from rblspi.plotting import calibration, domain, maps, style
 from rblspi.rollout.calibration import calibrate
 
 pytestmark = pytest.mark.slow
@@ -67,8 +69,40 @@ def test_maps_leave_the_random_numbers_of_the_training_environment_alone() -> No
     env.unwrapped.spec = None
     agent = RBLSPI(env, seed=0).learn(50)
     before = env.unwrapped.np_random.bit_generator.state
-    maps._visited(agent, None, seed=3)
+    domain.find(agent, seed=3)
     assert env.unwrapped.np_random.bit_generator.state == before
+
+
+def test_the_cells_of_a_lake_are_drawn_as_a_grid_and_unknown_ones_are_grey() -> None:
+    agent = RBLSPI("FrozenLake-v1", seed=0).learn(3000)
+    (one,), drawn = maps.compute(agent)
+    assert drawn.grid == (4, 4)
+    assert drawn.names == ["column", "row"]
+    values = agent.action_values(np.arange(16)).mean.reshape(4, 4, 4)
+    np.testing.assert_array_equal(one.mean, values)
+    lake = np.array(gym.make("FrozenLake-v1").unwrapped.desc, dtype=str)
+    assert one.unknown[np.isin(lake, ["H", "G"])].all()  # nobody ever acts there
+    assert not one.unknown[0, 0]
+    with style.style():
+        figure = maps.draw(maps.Maps([one], drawn))
+    shown = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert shown == ["left", "down", "right", "up", "the data say little"]
+
+
+def test_names_are_those_of_the_user_of_the_log_or_of_the_environment(car: RBLSPI) -> None:
+    assert domain.find(car).names == ["position", "velocity"]
+    assert domain.find(car, names=["x", "v"]).names == ["x", "v"]
+    with pytest.raises(ValueError, match="names=x must be 2"):
+        domain.find(car, names=["x"])
+    env = gym.make(CAR)
+    env.unwrapped.metadata = env.metadata | {"observation_names": ["where", "how fast"]}
+    assert domain.find(car.policy(), env).names == ["where", "how fast"]
+    columns = Encoding((Input("depth"), Input("flow")))
+    policy = replace(car.policy(), environment=None, inputs=columns)
+    found = domain.find(policy, data=[[0.1, 0.0], [0.3, 0.02], [0.2, 0.01]])
+    assert found.names == ["depth", "flow"]
+    assert found.episodes == []
+    np.testing.assert_array_equal(found.point, [0.2, 0.01])
 
 
 def logged(size: int) -> Transitions:

@@ -22,6 +22,7 @@ from rblspi.cli.check import check
 from rblspi.cli.collect import collect
 from rblspi.cli.doctor import doctor
 from rblspi.cli.evaluate import evaluate
+from rblspi.cli.explore import explore
 from rblspi.cli.export import export
 from rblspi.cli.fit import fit
 from rblspi.cli.interrupts import end_process, interruptible
@@ -71,6 +72,7 @@ for _name, _command, _example in (
     ("watch", watch, "runs/pole --out pole.gif"),
     ("show", show, "runs/pole --calibration"),
     ("doctor", doctor, "runs/pole"),
+    ("explore", explore, "runs/pole"),
     ("list", list_, "algorithms"),
     ("collect", collect, "CartPole-v1 --transitions 10000 --out logs.parquet"),
     ("check", check, "logs.parquet --out runs/logs"),

@@ -6,11 +6,11 @@ The fields have the names that files of experiments use as well: ``environment``
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from rblspi.core import toml
 from rblspi.core.files import write_text
 from rblspi.registry import nearest
 
@@ -54,27 +54,8 @@ def read(path: Path) -> dict[str, Any]:
 
 def write(path: Path, settings: Mapping[str, Any]) -> None:
     """Write settings that `read` understands; None is left out."""
-    lines = [f"{k} = {_text(v)}" for k, v in _given(settings) if not isinstance(v, Mapping)]
-    for name, table in _given(settings):
-        if isinstance(table, Mapping):
-            lines += ["", f"[{name}]", *(f"{_key(k)} = {_text(v)}" for k, v in _given(table))]
+    tables = {name: table for name, table in settings.items() if isinstance(table, Mapping)}
+    lines = toml.assignments({n: v for n, v in settings.items() if n not in tables})
+    for name, table in tables.items():
+        lines += ["", f"[{name}]", *toml.assignments(table)]
     write_text(path, "\n".join(lines) + "\n")
-
-
-def _given(table: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    return [(name, value) for name, value in table.items() if value is not None]
-
-
-def _key(name: str) -> str:
-    bare = name.replace("_", "").replace("-", "").isalnum()
-    return name if bare else json.dumps(name, ensure_ascii=False)
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int | float):
-        return repr(value)
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(_text(item) for item in value)}]"
-    return json.dumps(str(value), ensure_ascii=False)

@@ -19,11 +19,13 @@ CHECKPOINT_EVERY = 60.0
 
 
 @contextmanager
-def keeping(agent: Agent, file: Path | None) -> Iterator[Callable[[], bool]]:
+def keeping(
+    agent: Agent, file: Path | None, every: float | None = None
+) -> Iterator[Callable[[], bool]]:
     """Save the agent at once, now and then, and at the end, also if the learning fails.
 
     A signal lets the agent finish the steps under way. A second one breaks the learning off, but
-    never the saving. Yields a function that tells whether a signal came.
+    never the saving. ``every`` is in seconds. Yields a function that tells whether a signal came.
     """
     received, saving = 0, True
 
@@ -43,7 +45,7 @@ def keeping(agent: Agent, file: Path | None) -> Iterator[Callable[[], bool]]:
     with handling(stop):
         save()  # whether there is room for it is known before the work, and not after it
         try:
-            with _checkpoints(agent, file):
+            with _checkpoints(agent, file, every or CHECKPOINT_EVERY):
                 saving = False
                 try:
                     yield lambda: received > 0
@@ -58,7 +60,7 @@ def keeping(agent: Agent, file: Path | None) -> Iterator[Callable[[], bool]]:
 
 
 @contextmanager
-def _checkpoints(agent: Agent, file: Path | None) -> Iterator[None]:
+def _checkpoints(agent: Agent, file: Path | None, every: float) -> Iterator[None]:
     """Save the agent from another thread at regular intervals."""
     if file is None:
         yield
@@ -66,7 +68,7 @@ def _checkpoints(agent: Agent, file: Path | None) -> Iterator[None]:
     finished = threading.Event()
 
     def checkpoint() -> None:
-        while not finished.wait(CHECKPOINT_EVERY):
+        while not finished.wait(every):
             try:
                 agent.save(file)
             except OSError as error:

@@ -33,6 +33,16 @@ def open_log(
         return log if decisions is None else LogAndDecisions(log, decisions)
 
 
+def observations_of(data: str | None, columns: str | None) -> Any:
+    """The states in a log, for pictures; None if there is no log."""
+    if data is None:
+        return None
+    import numpy as np
+
+    source = open_log(data, columns, False, None, True)
+    return np.concatenate([chunk.observations for chunk in source])
+
+
 def columns_of(source: Any) -> str:
     """Which columns of a log hold what, as a table."""
     if hasattr(source, "decisions"):

@@ -86,4 +86,20 @@ ColumnsOption: TypeAlias = Annotated[
 SkipBad: TypeAlias = Annotated[
     bool, typer.Option("--skip-bad", help="Leave bad rows out, and count them.")
 ]
+AtOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--at", metavar="NUMBERS", help="The observation that slices go through: 0,0.5."),
+]
+NamesOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--names", metavar="NAMES", help="Of the dimensions: position,velocity."),
+]
+GridOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--grid", metavar="ROWSxCOLUMNS", help="States are cells, row by row: 4x12."),
+]
+DataOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--data", metavar="LOG", help="The log of a policy, to see where its data are."),
+]
 Quiet: TypeAlias = Annotated[bool, typer.Option("--quiet", help="No progress.")]

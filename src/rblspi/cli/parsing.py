@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -48,6 +49,27 @@ def assignments(option: str, texts: Iterable[str] | None) -> dict[str, Any]:
             raise ValueError(f"{option} {short(text)} is too large a number: 64 bits must do")
         found[name.strip().replace("-", "_")] = read
     return found
+
+
+def numbers(option: str, text: str) -> list[float]:
+    """Read numbers with commas between them."""
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise ValueError(f"{option} {text} must be numbers with commas between them") from None
+
+
+def words(text: str) -> list[str]:
+    """Read names with commas between them."""
+    return [part.strip() for part in text.split(",")]
+
+
+def grid(text: str) -> tuple[int, int]:
+    """Read the number of rows and of columns."""
+    found = re.fullmatch(r"(\d+)[x×](\d+)", text.strip())
+    if found is None:
+        raise ValueError(f"--grid {text} must be rows and columns: 4x12")
+    return int(found[1]), int(found[2])
 
 
 def environment(

@@ -58,7 +58,13 @@ def readings(
         if not report_only:
             for figure, number in wanted.parts:
                 run_figures(
-                    [figure], number, store, False, jobs or os.cpu_count() or 1, cluster, at_once=1
+                    [figure],
+                    [number],
+                    store,
+                    False,
+                    jobs or os.cpu_count() or 1,
+                    cluster,
+                    at_once=1,
                 )
         study = read_study(store, design)
     page = write_study(study, report or out)

@@ -37,10 +37,15 @@ def reproduce(
         ),
     ] = None,
     runs: Annotated[
-        int | None, typer.Option(min=1, help="Runs of every curve: 100, or 3 with --quick.")
+        int | None,
+        typer.Option(min=1, help="Runs of every curve: 100; fewer with --quick."),
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Few and short runs: minutes, not hours.")
+        bool,
+        typer.Option(
+            "--quick",
+            help="Few and short runs: minutes, not hours. They decide what such runs can.",
+        ),
     ] = False,
     jobs: Annotated[
         int | None, typer.Option(min=1, help="Worker processes: one for every processor.")
@@ -68,6 +73,14 @@ def reproduce(
     list_figures: Annotated[
         bool, typer.Option("--list", help="List the figures and the claims, and stop.")
     ] = False,
+    dump: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FIGURE",
+            help="Print a figure as a file for --config to start from, and stop.",
+            autocompletion=completion.figures,
+        ),
+    ] = None,
     report_only: Annotated[
         bool, typer.Option("--report-only", help="Run nothing: report on the runs there are.")
     ] = False,
@@ -94,27 +107,32 @@ def reproduce(
     if list_figures:
         _list()
         return
+    if dump is not None:
+        _dump(dump)
+        return
     from rblspi.experiments.export import require_writable
     from rblspi.experiments.results import read
     from rblspi.experiments.results_store import Store
-    from rblspi.reproduction.figures import QUICK_RUNS
+    from rblspi.reproduction.figures import quick_runs
     from rblspi.reproduction.readings import name_of, parse
 
     read_as = parse(reading or [])
     chosen = _chosen(figures or [], config or [], quick, read_as)
     folder = out or Path("results") / ("quick" if quick else "paper")
-    number = runs or (QUICK_RUNS if quick else 100)
     exports = [(p, True) for p in export or []] + [(p, False) for p in export_episodes or []]
     for file, _ in exports:
         require_writable(file)
     path = folder / "results.sqlite"
     if report_only and not path.exists():
         raise ValueError(f"there is no {path} to report on: run without --report-only")
+    numbers = [runs or (quick_runs(figure) if quick else 100) for figure in chosen]
     with Store(path) as store:
         if not report_only:
-            run_figures(chosen, number, store, reuse, jobs or os.cpu_count() or 1, cluster)
-        most = None if report_only else number
-        results = [read(store, figure, most, reuse) for figure in chosen]
+            run_figures(chosen, numbers, store, reuse, jobs or os.cpu_count() or 1, cluster)
+        results = [
+            read(store, figure, None if report_only else number, reuse)
+            for figure, number in zip(chosen, numbers, strict=True)
+        ]
     name = name_of(read_as) if read_as else ""
     _report(results, report or folder / name, exports, name)
 
@@ -128,8 +146,7 @@ def _chosen(
     from rblspi.reproduction.readings import read_as
 
     for name in names:
-        if name not in FIGURES:
-            raise ValueError(f"no figure is called {name!r}: {nearest(name, FIGURES)}")
+        _require_figure(name)
     own = [config.load(file) for file in files]
     wanted = names or ([] if own else list(FIGURES))
     of_paper = [FIGURES[name].changed(partial(read_as, reading)) for name in dict.fromkeys(wanted)]
@@ -143,9 +160,28 @@ def _chosen(
     return chosen
 
 
+def _require_figure(name: str) -> None:
+    from rblspi.reproduction.figures import FIGURES
+
+    if name not in FIGURES:
+        raise ValueError(f"no figure is called {name!r}: {nearest(name, FIGURES)}")
+
+
+def _dump(name: str) -> None:
+    from dataclasses import replace
+
+    from rblspi.experiments.config import dump
+    from rblspi.reproduction.figures import FIGURES
+
+    _require_figure(name)
+    print("# Change what you like, and run it: rblspi reproduce --config FILE.toml --runs 10")
+    print("# evaluation = 20 shows what the greedy policy reaches beside the exploring agent.")
+    print(dump(replace(FIGURES[name], id=f"my-{name}")), end="")
+
+
 def run_figures(
     figures: Sequence[Figure],
-    runs: int,
+    runs: Sequence[int],
     store: Store,
     reuse: bool,
     jobs: int,
@@ -160,7 +196,12 @@ def run_figures(
     curves = unique(curve for figure in figures for curve in figure.curves)
     say("checking the settings, compiling what is not compiled yet ...")
     prepare(curves)
-    todo = missing(store, curves, runs, reuse, at_once)
+    wanted: dict[str, int] = {}
+    for figure, number in zip(figures, runs, strict=True):
+        for curve in figure.curves:
+            wanted[curve.digest] = max(number, wanted.get(curve.digest, 0))
+    most = missing(store, curves, max(runs), reuse, at_once)
+    todo = [run for run in most if run.seed < wanted[run.curve.digest]]
     if not todo:
         say("all runs are there already")
         return
@@ -212,7 +253,7 @@ def _list() -> None:
 @contextmanager
 def _progress(
     figures: Sequence[Figure],
-    runs: int,
+    runs: Sequence[int],
     todo: Sequence[Run],
     seconds: dict[str, float],
     jobs: int,
@@ -237,9 +278,9 @@ def _progress(
             passed = time.monotonic() - start
             at_a_time = max(worked / passed, 0.1) if passed > 5.0 else jobs
             done = [
-                f"{figure.id} {sum(runs - remaining[c.digest] for c in figure.curves)}"
-                f"/{runs * len(figure.curves)}"
-                for figure in figures
+                f"{figure.id} {sum(number - remaining[c.digest] for c in figure.curves)}"
+                f"/{number * len(figure.curves)}"
+                for figure, number in zip(figures, runs, strict=True)
             ]
             words = f"{', '.join(done)}; {duration(work / at_a_time)} left"
             tell(len(todo) - remaining.total(), words)

@@ -8,9 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rblspi.cli import parsing
+from rblspi.cli.logs import observations_of
 from rblspi.cli.options import (
+    AtOption,
+    ColumnsOption,
+    DataOption,
     EnvironmentOption,
     EnvironmentSettings,
+    GridOption,
+    NamesOption,
     SavedArgument,
     Seed,
     Wrap,
@@ -27,10 +33,11 @@ def show(
         Path | None,
         typer.Option("--out", "-o", metavar="DIR", help="Where the pictures go, unless beside it."),
     ] = None,
-    at: Annotated[
-        str | None,
-        typer.Option(metavar="NUMBERS", help="The observation that slices go through: 0,0.5,..."),
-    ] = None,
+    at: AtOption = None,
+    names: NamesOption = None,
+    grid: GridOption = None,
+    data: DataOption = None,
+    columns: ColumnsOption = None,
     resolution: Annotated[int, typer.Option(min=2, max=1000, help="Points a side.")] = 121,
     calibration: Annotated[
         bool,
@@ -42,7 +49,14 @@ def show(
     wrap: Wrap = None,
 ) -> None:
     """Print the settings of an agent or policy, and write maps of value, uncertainty and policy."""
-    point = None if at is None else _numbers(at)
+    drawing: dict[str, Any] = {
+        "at": None if at is None else parsing.numbers("--at", at),
+        "names": None if names is None else parsing.words(names),
+        "grid": None if grid is None else parsing.grid(grid),
+        "data": observations_of(data, columns),
+        "resolution": resolution,
+        "seed": seed,
+    }
     loaded = parsing.load(saved, env, parsing.assignments("--env-set", env_set), wrap)
     folder = out or parsing.saved_file(saved).parent
     folder.mkdir(parents=True, exist_ok=True)
@@ -50,7 +64,7 @@ def show(
     from rblspi.plotting import maps
     from rblspi.plotting.style import save, style
 
-    computed = maps.compute(loaded.actor, loaded.env, resolution=resolution, at=point, seed=seed)
+    computed = maps.compute(loaded.actor, loaded.env, **drawing)
     with style():
         picture, _ = save(maps.draw(computed), folder / "maps")
     print(f"maps: {picture}")
@@ -63,13 +77,6 @@ def show(
             picture, _ = save(draw(result), folder / "calibration")
         print(result)
         print(f"calibration: {picture}")
-
-
-def _numbers(text: str) -> list[float]:
-    try:
-        return [float(part) for part in text.split(",")]
-    except ValueError:
-        raise ValueError(f"--at {text} must be numbers with commas between them") from None
 
 
 def _print_settings(actor: Agent | LinearPolicy, policy: LinearPolicy) -> None:

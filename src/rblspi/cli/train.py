@@ -13,7 +13,7 @@ import typer
 
 from rblspi.cli import completion, parsing
 from rblspi.cli import config as configuration
-from rblspi.cli.keeping import keeping
+from rblspi.cli.keeping import CHECKPOINT_EVERY, keeping
 from rblspi.cli.options import (
     BasisOption,
     EnvironmentOption,
@@ -124,11 +124,23 @@ def train(
     eval_episodes: Annotated[
         int | None, typer.Option(min=1, help="Episodes of an evaluation.", show_default="10")
     ] = None,
+    save_every: Annotated[
+        float | None,
+        typer.Option(
+            min=1.0,
+            metavar="SECONDS",
+            help="Save the agent so often meanwhile.",
+            show_default=f"{CHECKPOINT_EVERY:g}",
+        ),
+    ] = None,
     quiet: Quiet = False,
 ) -> None:
     """Train an agent. Ctrl-C stops and keeps what was learnt.
 
-    Then look at it: rblspi show DIR, rblspi watch DIR, rblspi evaluate DIR.
+    Then look at it: rblspi explore DIR, rblspi watch DIR, rblspi evaluate DIR. The progress bar
+    shows the mean return and length of the latest 100 episodes, as the agent explores, and how wide
+    its exploration still is: relative_std, the spread of sampled weights relative to their mean, or
+    epsilon, the probability of a random action.
     """
     plan = _plan(
         {
@@ -158,7 +170,7 @@ def train(
         agent = _new_agent(plan) if resume is None else _saved_agent(plan, resume)
         if not plan.goes_on:  # then the folder may have to be made, which is done after all checks
             _take_folder(plan, stack)
-        _learn(agent, plan, quiet, stack)
+        _learn(agent, plan, save_every, quiet, stack)
 
 
 def _one_of(argument: str | None, option: str | None) -> str | None:
@@ -180,7 +192,9 @@ def _take_folder(plan: Plan, stack: ExitStack) -> None:
         )
 
 
-def _learn(agent: Agent, plan: Plan, quiet: bool, stack: ExitStack) -> None:
+def _learn(
+    agent: Agent, plan: Plan, save_every: float | None, quiet: bool, stack: ExitStack
+) -> None:
     if plan.save is not None:
         if plan.goes_on:
             say(f"going on in {plan.save} after {agent.num_timesteps:,} steps")
@@ -188,7 +202,7 @@ def _learn(agent: Agent, plan: Plan, quiet: bool, stack: ExitStack) -> None:
     _say_cost(agent, plan.timesteps)
     file = None if plan.save is None else plan.save / parsing.AGENT
     callbacks = [stack.enter_context(log) for log in _logs(agent, plan)]
-    with keeping(agent, file) as interrupted:
+    with keeping(agent, file, save_every) as interrupted:
         start = time.perf_counter()
         if not interrupted():
             agent.learn(

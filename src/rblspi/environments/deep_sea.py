@@ -99,6 +99,7 @@ class DeepSea(FiniteEnvironment):
         render_mode: str | None = None,
     ) -> None:
         self.size = check.count("size", size, least=2)
+        self.shape = (self.size, self.size)
         check.boolean("stochastic", stochastic)
         self.right_actions: Integers = np.ones(self.size**2, np.int64)
         if check.boolean("randomise_actions", randomise_actions):

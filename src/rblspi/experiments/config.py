@@ -28,6 +28,10 @@ Fields that all curves share are written at the top or in a panel, and a curve o
 The basis is a text, as on the command line, or a table with its name and its arguments::
 
     basis = { basis = "RBFGrid", cells = 8, low = [-1.2, -0.07], high = [0.6, 0.07] }
+
+``evaluation = 20`` lets the greedy policy act for 20 episodes at ten places of every run, beside
+what the exploring agent reaches. ``rblspi reproduce --dump FIGURE`` prints a figure of the paper in
+this form.
 """
 
 from __future__ import annotations
@@ -35,17 +39,19 @@ from __future__ import annotations
 import re
 import sys
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from rblspi.core import toml
 from rblspi.experiments.definitions import Curve, Figure, Group, Panel
 from rblspi.registry import algorithm, algorithms
 
 #: fields of a curve, which the file and its panels may give for all curves in them
-_SHARED = ("algorithm", "environment", "basis", "settings", "episodes")
-_FIGURE = ("id", "title", "measure", "block", "limits", "columns", "panel")
+_NEEDED = ("algorithm", "environment", "basis", "settings", "episodes")
+_SHARED = (*_NEEDED, "evaluation")
+_FIGURE = ("id", "title", "measure", "block", "limits", "ticks", "columns", "panel")
 _PANEL = ("title", "curve")
 _CURVE = ("label",)
 _LARGEST = sys.float_info.max
@@ -89,7 +95,51 @@ def _figure(content: dict[str, Any]) -> Figure:
     own, shared = _read("", {"panel": [], **content}, _FIGURE, {})
     panels = tuple(_panel(f"panel[{i}]", p, shared) for i, p in enumerate(own.pop("panel"), 1))
     columns = own.pop("columns", min(2, len(panels)))
+    for name in ("limits", "ticks"):
+        own |= {name: tuple(map(float, own[name]))} if name in own else {}
     return Figure(**{"title": own["id"], **own}, groups=(Group("", panels, columns),))
+
+
+def dump(figure: Figure) -> str:
+    """A figure of learning curves as a file that `load` reads.
+
+    Raises
+    ------
+    ConfigError
+        If the figure shows something else.
+    """
+    if any(not curve.episodes for curve in figure.curves):
+        raise ConfigError(f"{figure.id} is not made of learning curves: choose another figure")
+    shared = _common([curve.plain for curve in figure.curves])
+    head = {
+        "id": figure.id,
+        "title": figure.title,
+        "measure": figure.measure,
+        "block": figure.block,
+        "limits": figure.limits,
+        "ticks": figure.ticks or None,
+        "columns": max(len(group.panels) for group in figure.groups),
+    }
+    lines = toml.assignments(head | shared)
+    for group in figure.groups:
+        for panel in group.panels:
+            title = ": ".join(filter(None, (group.title, panel.title)))
+            lines += ["", "[[panel]]", *toml.assignments({"title": title})]
+            for curve in panel.curves:
+                own = {n: v for n, v in curve.plain.items() if n not in shared or n == "settings"}
+                given = shared["settings"]
+                own["settings"] = {n: v for n, v in curve.settings.items() if n not in given}
+                lines += ["", "[[panel.curve]]", *toml.assignments({"label": curve.label} | own)]
+    return "\n".join(lines) + "\n"
+
+
+def _common(curves: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The fields, and among the settings those, that all curves have alike."""
+    first, *others = curves
+    alike = {n: v for n, v in first.items() if all(other.get(n) == v for other in others)}
+    tables = [curve["settings"] for curve in curves]
+    settings = {n: v for n, v in tables[0].items() if all(t.get(n) == v for t in tables)}
+    return alike | {"settings": settings}
 
 
 def _panel(where: str, panel: Any, shared: Mapping[str, Any]) -> Panel:
@@ -106,10 +156,11 @@ def _panel(where: str, panel: Any, shared: Mapping[str, Any]) -> Panel:
 def _curve(where: str, curve: Any, shared: Mapping[str, Any]) -> Curve:
     _check(where, "table", curve)
     own, fields = _read(where, curve, _CURVE, shared)
-    for name in _SHARED:
+    for name in _NEEDED:
         if name not in fields:
             raise ConfigError(f"{where} has no {name}, nor do its panel and the file")
-        _check(f"{where}.{name}", name, fields[name])
+    for name, value in fields.items():
+        _check(f"{where}.{name}", name, value)
     fields["basis"] = _basis(f"{where}.basis", fields["basis"])
     chosen = algorithm(fields["algorithm"])
     return Curve(**fields, label=own.get("label", chosen.label or chosen.name))
@@ -155,6 +206,13 @@ def _check(where: str, field: str, value: Any) -> None:
         case "block" | "columns" | "episodes":
             right = type(value) is int and 1 <= value <= 10**9
             require(right, "must be a whole number from 1 to a billion")
+        case "evaluation":
+            right = type(value) is int and 0 <= value <= 10**9
+            require(right, "must be a whole number of episodes, 0 for none")
+        case "ticks":
+            numbers = isinstance(value, list) and all(type(v) in (int, float) for v in value)
+            right = numbers and all(0 < v <= _LARGEST for v in value)
+            require(right, "must be positive numbers: the axis is logarithmic then")
         case "measure":
             require(value in ("length", "return"), "is none of length, return")
         case "limits":

@@ -10,6 +10,11 @@ from typing import Any, Literal, Self
 
 Measure = Literal["length", "return"]
 
+#: places of a run, evenly spaced up to its end, at which the greedy policy is evaluated
+CHECKPOINTS = 10
+#: points of a learning curve, and the most episodes in one of them, unless a figure says otherwise
+POINTS, LONGEST_BLOCK = 20, 100
+
 
 @dataclass(frozen=True)
 class Curve:
@@ -21,6 +26,7 @@ class Curve:
     settings: Mapping[str, Any]  # arguments of the algorithm, apart from the seed
     episodes: int = 0  # of each run; 0 for an algorithm that learns from logged samples
     samples: int = 0  # logged for each run; 0 for an algorithm that learns online
+    evaluation: int = 0  # greedy episodes at each of `CHECKPOINTS` places of a run
     label: str = ""  # in the legend
     arguments: Mapping[str, Any] = field(default_factory=dict)  # of the environment
 
@@ -36,6 +42,7 @@ class Curve:
             "settings": dict(self.settings),
             **amount,
             **arguments,
+            **({"evaluation": self.evaluation} if self.evaluation else {}),
         }
 
     @property
@@ -84,10 +91,16 @@ class Figure:
     measure: Measure = "length"  # of each episode: its number of steps or undiscounted return
     limits: tuple[float, float] | None = None  # of the vertical axis
     ticks: tuple[float, ...] = ()  # if given, the vertical axis is logarithmic and has these ticks
-    block: int = 100  # consecutive episodes that are averaged into one point
+    block: int | None = None  # consecutive episodes in one point; by default as runs are long
     full_episodes: int = 0  # episodes that a run needs before it can decide a claim
     kind: str = "curves"  # which function draws it; "curves" is a figure of learning curves
     caption: str = ""  # the text below it on the page; learning curves need none
+
+    def block_of(self, episodes: int) -> int:
+        """Episodes that are averaged into one point of a run; a curve has two points at least."""
+        if self.block is None:
+            return min(max(episodes // POINTS, 1), LONGEST_BLOCK)
+        return min(self.block, max(episodes // 2, 1))
 
     @property
     def panels(self) -> list[Panel]:

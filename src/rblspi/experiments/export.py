@@ -58,7 +58,9 @@ def export(figures: Iterable[FigureResult], path: Path, *, blocks: bool = False)
     curves: dict[str, tuple[CurveResult, int]] = {}
     for figure in figures:
         for digest, result in figure.curves.items():
-            curves.setdefault(digest, (result, figure.figure.block if blocks else 1))
+            curves.setdefault(
+                digest, (result, figure.figure.block_of(result.curve.episodes) if blocks else 1)
+            )
     rows = 0
     with _writer(path) as write:
         for result, block in curves.values():
@@ -71,15 +73,14 @@ def export(figures: Iterable[FigureResult], path: Path, *, blocks: bool = False)
 
 def _table(result: CurveResult, block: int) -> dict[str, list[Any]]:
     curve = result.curve
-    size = min(block, curve.episodes)
-    values = {name: block_means(result.arrays[name], size) for name in ("length", "return")}
+    values = {name: block_means(result.arrays[name], block) for name in ("length", "return")}
     runs, points = values["length"].shape
     plain = (canonical(curve.plain[name]) for name in ("basis", "settings"))
     texts = (curve.place, curve.algorithm, *plain)
     return {
         **{name: [text] * (runs * points) for name, text in zip(COLUMNS, texts, strict=False)},
         "seed": np.repeat(result.seeds, points).tolist(),
-        "episode": np.tile(size * np.arange(1, points + 1), runs).tolist(),
+        "episode": np.tile(block * np.arange(1, points + 1), runs).tolist(),
         **{name: array.ravel().tolist() for name, array in values.items()},
     }
 

@@ -89,6 +89,7 @@ class Claim:
     says: str
     judged_by: str  # the rule that turns numbers into a verdict, in words
     findings: Callable[[Evidence], Iterable[Finding]]  # the rule; raises `Missing` without runs
+    episodes: int = 0  # of a run that decide it; as many as the figure has unless given
 
 
 class Judgement(NamedTuple):

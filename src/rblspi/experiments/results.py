@@ -16,6 +16,7 @@ from rblspi.experiments.code_version import code_version
 from rblspi.experiments.definitions import Curve, Figure, Measure
 from rblspi.experiments.results_store import ADVICE, Record, Store, StoreError
 from rblspi.experiments.summary import UNBOUNDED, Range, Summary, summarise
+from rblspi.experiments.tasks import checkpoints, greedy_name
 
 
 @dataclass(frozen=True)
@@ -70,12 +71,25 @@ class FigureResult:
         return {
             digest: summarise(
                 result.arrays[self.figure.measure],
-                self.figure.block,
+                self.figure.block_of(result.curve.episodes),
                 possible(result.curve.environment, self.figure.measure),
             )
             for digest, result in self.curves.items()
             if result.runs and result.curve.episodes
         }
+
+    @cached_property
+    def greedy(self) -> dict[str, Summary]:
+        """The same of the greedy policy, for curves whose runs were evaluated on the way."""
+        found = {}
+        for digest, result in self.curves.items():
+            if result.runs and result.curve.evaluation:
+                measure = self.figure.measure
+                limits = possible(result.curve.environment, measure)
+                summary = summarise(result.arrays[greedy_name(measure)], 1, limits)
+                episodes = np.array(checkpoints(result.curve.episodes), dtype=np.float64)
+                found[digest] = summary._replace(episodes=episodes)
+        return found
 
 
 @cache
@@ -121,16 +135,30 @@ def _curve(store: Store, curve: Curve, most: int | None, any_code: bool) -> Curv
     runs = [by_seed[seed] for seed in sorted(by_seed)]
     records = tuple(record for record, _ in runs)
     present_code = all(record.code == present for record in records)
-    names = ("length", "return") if curve.episodes else ("action_values",)
+    shapes = _shapes(curve)
+    names = tuple(shapes) or ("action_values",)
     for _, arrays in runs:
-        shapes = {array.shape for array in arrays.values()}
-        if arrays.keys() != set(names) or (curve.episodes and shapes != {(curve.episodes,)}):
+        wrong = any(arrays[n].shape != shapes[n] for n in names if n in arrays and n in shapes)
+        if arrays.keys() != set(names) or wrong:
             raise StoreError(
                 f"{store.path}: a run of {curve.name} does not have what it should: {ADVICE}"
             )
     rows = {name: [arrays[name] for _, arrays in runs] for name in names}
     if not curve.episodes:
         return CurveResult(curve, records, {}, tuple(rows["action_values"]), present_code)
-    none = np.empty((0, curve.episodes))
-    stacked = {name: np.stack(found) if found else none for name, found in rows.items()}
+    stacked = {
+        name: np.stack(found) if found else np.empty((0, *shapes[name]))
+        for name, found in rows.items()
+    }
     return CurveResult(curve, records, stacked, (), present_code)
+
+
+def _shapes(curve: Curve) -> dict[str, tuple[int, ...]]:
+    """The shapes of what an online run stores, by name; none for an offline run."""
+    if not curve.episodes:
+        return {}
+    shapes: dict[str, tuple[int, ...]] = dict.fromkeys(("length", "return"), (curve.episodes,))
+    if curve.evaluation:
+        places = (len(checkpoints(curve.episodes)),)
+        shapes |= {greedy_name("length"): places, greedy_name("return"): places}
+    return shapes

@@ -9,15 +9,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rblspi.experiments.definitions import Curve, Run
+from rblspi.experiments.definitions import CHECKPOINTS, Curve, Measure, Run
 from rblspi.registry import algorithm
+from rblspi.rollout.evaluate import evaluate
 
 
 class RunResult(NamedTuple):
     """The outcome of one run.
 
-    Arrays of an online run are ``length`` and ``return`` of every episode, shape (episodes,). An
-    offline run has ``action_values`` of every iteration, shape (iterations, states, actions).
+    Arrays of an online run are ``length`` and ``return`` of every episode, shape (episodes,), and
+    where the greedy policy is evaluated their means at every checkpoint, ``greedy_length`` and
+    ``greedy_return``. An offline run has ``action_values`` of every iteration, shape
+    (iterations, states, actions).
     """
 
     arrays: dict[str, NDArray[Any]]
@@ -94,10 +97,28 @@ def make_estimator(curve: Curve) -> Any:
 
 
 def _online(curve: Curve, seed: int) -> tuple[dict[str, NDArray[Any]], int]:
-    agent = make_agent(curve, seed).learn(episodes=curve.episodes)
+    agent = make_agent(curve, seed)
+    evaluated = []
+    for place in checkpoints(curve.episodes) if curve.evaluation else [curve.episodes]:
+        agent.learn(episodes=place - len(agent.episodes), reset_num_timesteps=False)
+        if curve.evaluation:
+            evaluated.append(evaluate(agent, episodes=curve.evaluation, seed=seed))
     lengths, returns = agent.episodes.T
     arrays = {"length": lengths.astype(np.int32), "return": np.ascontiguousarray(returns)}
+    if evaluated:
+        arrays[greedy_name("length")] = np.array([found.lengths.mean() for found in evaluated])
+        arrays[greedy_name("return")] = np.array([found.returns.mean() for found in evaluated])
     return arrays, int(agent.num_timesteps)
+
+
+def checkpoints(episodes: int) -> list[int]:
+    """After how many episodes of a run the greedy policy is evaluated."""
+    return sorted({-(-i * episodes // CHECKPOINTS) for i in range(1, CHECKPOINTS + 1)})
+
+
+def greedy_name(measure: Measure) -> str:
+    """The name of the array that has a measure of the greedy policy."""
+    return f"greedy_{measure}"
 
 
 def _offline(curve: Curve, seed: int) -> tuple[dict[str, NDArray[Any]], int]:

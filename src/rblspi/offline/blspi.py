@@ -30,8 +30,9 @@ class BLSPI(Bayesian, PolicyIteration):
 
     Parameters
     ----------
-    basis, actions, discount, max_iterations, tolerance, initial_policy, observation_space,
-    columns
+    basis, actions, discount, max_iterations, tolerance, initial_policy
+        As for `LSPI`.
+    observation_space, columns
         As for `LSPI`.
     prior_precision, noise_precision, ridge
         As for `BLSTD`.

@@ -8,10 +8,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rblspi.core import check
-from rblspi.core.types import Vector
+from rblspi.core.types import Array, Integers, Vector
+from rblspi.model.posterior import Posterior
 
 if TYPE_CHECKING:
     from rblspi.offline.blspi import BLSPI
+
+
+#: where the standard deviation exceeds this share of the prior's, the data say little
+THRESHOLD = 0.5
 
 
 class Coverage(NamedTuple):
@@ -32,7 +37,7 @@ class Coverage(NamedTuple):
         )
 
 
-def coverage(estimator: BLSPI, observations: ArrayLike, threshold: float = 0.5) -> Coverage:
+def coverage(estimator: BLSPI, observations: ArrayLike, threshold: float = THRESHOLD) -> Coverage:
     """Measure how much the data say about the values in these states.
 
     Parameters
@@ -47,10 +52,24 @@ def coverage(estimator: BLSPI, observations: ArrayLike, threshold: float = 0.5) 
     """
     check.fraction("threshold", threshold)
     batch = np.asarray(observations)
-    _, std = estimator.predict(batch, estimator.act(batch), return_std=True)
-    before = np.linalg.norm(estimator.features_(batch), axis=1) / np.sqrt(
-        estimator.posterior_.prior_precision
-    )
-    # The level of all values, of which the prior says nothing, makes the ratio exceed 1.
-    ratios: Vector = np.minimum(std / np.maximum(before, np.finfo(np.float64).tiny), 1.0)
+    x = np.atleast_2d(estimator.features_(batch))
+    ratios = narrowing(estimator.posterior_, x, estimator.policy()(batch))
     return Coverage(float((ratios > threshold).mean()), ratios)
+
+
+def narrowing(posterior: Posterior, x: Array, actions: Integers) -> Vector:
+    """Posterior over prior standard deviation of Q(s, a): 1 where the data say nothing.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    x : ndarray, shape (N, n)
+        Features of the states.
+    actions : ndarray of int, shape (N,)
+    """
+    _, std = posterior.predict(x)
+    after = np.take_along_axis(std, np.asarray(actions)[:, None], axis=1)[:, 0]
+    before = np.linalg.norm(x, axis=1) / np.sqrt(posterior.prior_precision)
+    # The level of all values, of which the prior says nothing, makes the ratio exceed 1.
+    ratios: Vector = np.minimum(after / np.maximum(before, np.finfo(np.float64).tiny), 1.0)
+    return ratios

@@ -1,7 +1,8 @@
 """Figures of learning curves.
 
 A line is the mean over runs, and its bars are the 95% confidence interval of that mean, as far as
-numbers are possible. The shaded region holds the runs between the 5th and the 95th percentile.
+numbers are possible. The shaded region holds the runs between the 5th and the 95th percentile. A
+thin dotted line with open circles is the greedy policy, where it was evaluated on the way.
 """
 
 from __future__ import annotations
@@ -20,6 +21,14 @@ from rblspi.plotting.style import BASELINES, GREY, LEARNERS, Stroke
 from rblspi.registry import algorithm
 
 PANEL_WIDTH, PANEL_HEIGHT = 3.1, 2.35
+_GREEDY: dict[str, Any] = {
+    "linestyle": ":",
+    "linewidth": 1.0,
+    "marker": "o",
+    "markersize": 3.2,
+    "markerfacecolor": "white",
+    "markeredgewidth": 0.8,
+}
 _MEASURES = {"length": "steps per episode", "return": "return per episode"}
 
 
@@ -54,7 +63,7 @@ def draw(result: FigureResult) -> Drawing:
             ax.set_xlabel("episode")
         for ax in axes[:, 0]:
             ax.set_ylabel(_MEASURES[figure.measure])
-    _legend(foot, strokes)
+    _legend(foot, strokes, bool(result.greedy))
     return drawing
 
 
@@ -64,6 +73,8 @@ def _draw_panel(ax: Any, panel: Panel, result: FigureResult, strokes: dict[str, 
     for i, curve in enumerate(drawn):
         summary = result.summaries[curve.digest]
         _draw_curve(ax, summary, strokes[curve.label], i - (len(drawn) - 1) / 2)
+        if curve.digest in result.greedy:
+            _draw_greedy(ax, result.greedy[curve.digest], strokes[curve.label])
     if not drawn:
         ax.text(0.5, 0.5, "no runs yet", transform=ax.transAxes, ha="center", color=GREY)
     runs = sorted({result[curve].runs for curve in panel.curves})
@@ -95,11 +106,20 @@ def _draw_curve(ax: Any, summary: Summary, stroke: Stroke, shift: float) -> None
         part.set_alpha(0.6)
 
 
-def _legend(foot: Any, strokes: dict[str, Stroke]) -> None:
+def _draw_greedy(ax: Any, summary: Summary, stroke: Stroke) -> None:
+    ax.plot(summary.episodes, summary.mean, color=stroke.color, **_GREEDY)
+    ax.vlines(
+        summary.episodes, summary.low, summary.high, color=stroke.color, linewidth=0.6, alpha=0.6
+    )
+
+
+def _legend(foot: Any, strokes: dict[str, Stroke], greedy: bool) -> None:
     handles = [
         Line2D([], [], **stroke._asdict(), markersize=4, linewidth=1.5, label=label)
         for label, stroke in strokes.items()
     ]
+    if greedy:
+        handles.append(Line2D([], [], color=GREY, label="the greedy policy", **_GREEDY))
     foot.legend(handles=handles, loc="center", ncols=min(len(handles), 6), fontsize=9)
 
 
@@ -117,7 +137,7 @@ def _strokes(figure: Figure) -> dict[str, Stroke]:
 
 def _limits(result: FigureResult) -> tuple[float, float]:
     """Vertical limits that leave room for all means, and some space around them."""
-    summaries = list(result.summaries.values())
+    summaries = [*result.summaries.values(), *result.greedy.values()]
     if not summaries:
         return 0.0, 1.0
     low = min(float(s.mean.min()) for s in summaries)

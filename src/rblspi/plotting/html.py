@@ -40,17 +40,27 @@ figcaption { font-size: .92rem; max-width: 56rem; }
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 
 
-def document(title: str, body: str) -> str:
-    """A whole page around its body; nothing on it is run or loaded."""
+def document(title: str, body: str, head: str = "", security: str = _POLICY) -> str:
+    """A whole page around its body; unless ``security`` says otherwise, nothing is run or loaded.
+
+    Parameters
+    ----------
+    title : str
+    body, head : str
+        HTML; the head comes after the style of all pages.
+    security : str
+        The content security policy.
+    """
     return f"""<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{_POLICY}">
+<meta http-equiv="Content-Security-Policy" content="{security}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <link rel="icon" href="data:,">
 <title>{text(title)}</title>
 <style>{_CSS}</style>
+{head}
 </head>
 <body>
 {body}

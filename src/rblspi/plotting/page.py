@@ -11,7 +11,7 @@ from matplotlib.figure import Figure as Drawing
 
 from rblspi.core.files import write_text
 from rblspi.core.progress import duration
-from rblspi.experiments.definitions import Curve, canonical
+from rblspi.experiments.definitions import Curve, Figure, canonical
 from rblspi.experiments.judging import Judgement, Verdict
 from rblspi.experiments.results import FigureResult
 from rblspi.experiments.summary import BOOTSTRAP_SEED, RESAMPLES
@@ -78,7 +78,7 @@ def _page(
     claims = [_claims(judgements)] if judgements else []
     figures = [_figure(result, pictures[result.figure.id]) for result in results]
     body = "\n".join([_head(heading, results, judgements), *claims, *figures, _about(results)])
-    return document("rblspi: the experiments", body)
+    return document(heading, body)
 
 
 def _head(heading: str, results: Sequence[FigureResult], judgements: Sequence[Judgement]) -> str:
@@ -148,15 +148,30 @@ def _figure(result: FigureResult, picture: Path) -> str:
     data = base64.b64encode(picture.read_bytes()).decode()
     clipped = any(summary.clipped.any() for summary in result.summaries.values())
     caption = figure.caption or (
-        f"Each point is the mean of {figure.block} episodes over all runs; bars are the 95% "
+        f"Each point is the mean of {_blocks(figure)} over all runs; bars are the 95% "
         f"confidence interval of that mean{', as far as numbers are possible' if clipped else ''}, "
         "shaded regions hold the runs between the 5th and the 95th percentile."
+        f"{_evaluations(figure) if result.greedy else ''}"
     )
     return f"""<h2 id="{_text(figure.id)}">{_text(figure.title)}</h2>
 <figure><img alt="{_text(figure.title)}" src="data:image/svg+xml;base64,{data}">
 <figcaption>{_text(caption)}</figcaption></figure>
 <details><summary>Settings and numbers</summary>
 <div class="wide">{_curves(result)}</div></details>"""
+
+
+def _blocks(figure: Figure) -> str:
+    """How many episodes are in a point, in words."""
+    found = sorted({figure.block_of(curve.episodes) for curve in figure.curves})
+    words = str(found[0]) if len(found) == 1 else f"{found[0]} to {found[-1]}"
+    return f"{words} episode{'' if found == [1] else 's'}"
+
+
+def _evaluations(figure: Figure) -> str:
+    counts = " or ".join(str(n) for n in sorted({c.evaluation for c in figure.curves} - {0}))
+    return (
+        f" Open circles are {counts} episodes of the greedy policy, which learns nothing meanwhile."
+    )
 
 
 def _curves(result: FigureResult) -> str:
@@ -168,7 +183,8 @@ def _curves(result: FigureResult) -> str:
     basis = f"; {_basis(first)}" if len(bases) == 1 else ""
     columns = (
         *("panel", "curve", "settings", "#runs", "#seeds", "#steps", "#time"),
-        *("#last point: mean [95%]", "#interquartile mean [95%]", "#runs with warnings"),
+        *("#last point: mean [95%]", "#interquartile mean [95%]", "#greedy at the end [95%]"),
+        "#runs with warnings",
     )
     rows = (
         _curve(result, ", ".join(filter(None, (group.title, panel.title))), curve, len(bases) > 1)
@@ -194,15 +210,19 @@ def _curve(result: FigureResult, place: str, curve: Curve, with_basis: bool) -> 
     )
     if with_basis:
         settings += f"; {_basis(curve)}"
-    mean = iqm = "–"
+    mean = iqm = greedy = "–"
     if summary is not None:
         ends = (summary.low[-1], summary.high[-1], summary.clipped[-1])
         mean = tables.interval_text(summary.mean[-1], *ends)
         iqm = tables.interval_text(summary.iqm[-1], summary.iqm_low[-1], summary.iqm_high[-1])
+    if curve.digest in result.greedy:
+        last = result.greedy[curve.digest]
+        ends = (last.low[-1], last.high[-1], last.clipped[-1])
+        greedy = tables.interval_text(last.mean[-1], *ends)
     warned = sum(bool(record.warnings) for record in found.records)
     return (
         *(_text(place), _text(curve.label), _text(settings), found.runs, _seeds(found.seeds)),
-        *(f"{found.steps:,}", duration(found.seconds), mean, iqm, warned or ""),
+        *(f"{found.steps:,}", duration(found.seconds), mean, iqm, greedy, warned or ""),
     )
 
 

@@ -76,6 +76,7 @@ class _Statement(NamedTuple):
     says: str
     judged_by: str
     rule: Rule
+    episodes: int
 
 
 _STATEMENTS: list[_Statement] = []
@@ -87,16 +88,19 @@ def claims_within(scope: Scope) -> list[Claim]:
         Claim(
             *(said.id, said.figure, said.says, said.judged_by),
             findings=partial(said.rule, scope=scope),
+            episodes=said.episodes,
         )
         for said in _STATEMENTS
     ]
 
 
-def _claim(name: str, figure: str, says: str, judged_by: str) -> Callable[[Rule], Rule]:
-    """Add a claim that is judged by the decorated function."""
+def _claim(
+    name: str, figure: str, says: str, judged_by: str, episodes: int = 0
+) -> Callable[[Rule], Rule]:
+    """Add a claim that is judged by the decorated function, from runs of so many episodes."""
 
     def add(rule: Rule) -> Rule:
-        _STATEMENTS.append(_Statement(name, figure, says, judged_by, rule))
+        _STATEMENTS.append(_Statement(name, figure, says, judged_by, rule, episodes))
         return rule
 
     return add
@@ -391,6 +395,7 @@ def _pendulum_settings(evidence: Evidence, scope: Scope) -> Iterator[Finding]:
     "With β = 10, RBLSPI balances for all 3000 steps after about 200 episodes.",
     "Above 2850 steps in episodes 201-300 with α = 0.1, on both grids; the other α are shown "
     "beside it.",
+    episodes=300,
 )
 def _pendulum_soon(evidence: Evidence, scope: Scope) -> Iterator[Finding]:
     for grid, domain in scope.pendula().items():

@@ -104,6 +104,7 @@ _CARS: dict[str, Any] = {
     "limits": (90.0, 530.0),
     "ticks": (100.0, 150.0, 200.0, 300.0, 500.0),
     "full_episodes": 1500,
+    "block": 100,
 }
 _ON = {True: "online LSPI"}
 _BOTH = {True: "online LSPI, on-policy", False: "online LSPI, off-policy"}
@@ -170,6 +171,7 @@ FIGURES: dict[str, Figure] = {
             ),
             limits=(0.0, 3100.0),
             full_episodes=2000,
+            block=100,
         ),
         Figure(
             "cart-pole",
@@ -177,6 +179,7 @@ FIGURES: dict[str, Figure] = {
             (_by_beta(CART_POLE, "", (0.1, 1.0)),),
             limits=(0.0, 515.0),
             full_episodes=1000,
+            block=100,
         ),
         Figure(
             "puddle-world",
@@ -187,18 +190,28 @@ FIGURES: dict[str, Figure] = {
             ),
             measure="return",
             full_episodes=1000,
+            block=100,
         ),
     )
 }
 
-QUICK_RUNS = 3
-#: episodes of a run, and of a point, in the quick version of a figure
+#: runs of a curve in the quick version of a figure: more where short runs can decide a claim
+QUICK_RUNS = {"chain": 60, "pendulum": 10}
+OTHER_QUICK_RUNS = 3
+#: episodes of a run, and of a point, in the quick version of a figure; a claim about the pendulum
+#: is about its first 300 episodes
 QUICK = {
-    **dict.fromkeys(("main", "mountain-car", "sparse-mountain-car", "cart-pole"), (300, 50)),
-    **dict.fromkeys(("pendulum", "puddle-world"), (200, 25)),
+    **dict.fromkeys(("main", "mountain-car", "sparse-mountain-car", "cart-pole"), (200, 25)),
+    "pendulum": (300, 25),
+    "puddle-world": (200, 25),
 }
 
 
 def quick(figure: Figure) -> Figure:
     """A version of the figure that takes minutes instead of hours."""
     return figure.shortened(*QUICK[figure.id]) if figure.id in QUICK else figure
+
+
+def quick_runs(figure: Figure) -> int:
+    """How many runs of every curve the quick version of a figure has."""
+    return QUICK_RUNS.get(figure.id, OTHER_QUICK_RUNS)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rblspi.experiments.definitions import Figure
-from rblspi.experiments.judging import Evidence, Judgement, judge
+from rblspi.experiments.judging import Claim, Evidence, Judgement, judge
 from rblspi.experiments.results import FigureResult
 from rblspi.plotting import page
 from rblspi.reproduction import chain
@@ -34,7 +34,7 @@ def write_report(results: Sequence[FigureResult], folder: Path, reading: str = "
     """
     judgements = judgements_on(results)
     drawings = {"chain": chain.draw}
-    heading = f"{HEADING} ({reading})" if reading else HEADING
+    heading = f"{_heading(results)} ({reading})" if reading else _heading(results)
     written = page.write(results, folder, judgements=judgements, drawings=drawings, heading=heading)
     if judgements:
         write_numbers(folder)
@@ -51,15 +51,24 @@ def judgements_on(results: Sequence[FigureResult]) -> tuple[Judgement, ...]:
     }
     evidence = Evidence(shown.values(), instead)
     return tuple(
-        judge(claim, evidence, _shortfall(shown[claim.figure].figure))
+        judge(claim, evidence, _shortfall(claim, shown[claim.figure].figure))
         for claim in CLAIMS
         if claim.figure in shown
     )
 
 
-def _shortfall(figure: Figure) -> str:
+def _heading(results: Sequence[FigureResult]) -> str:
+    """What the report is about: the paper, or the experiments of the user's own."""
+    if any(result.figure.id in FIGURES for result in results):
+        return HEADING
+    titles = [result.figure.title for result in results]
+    return titles[0] if len(titles) == 1 else "Experiments"
+
+
+def _shortfall(claim: Claim, figure: Figure) -> str:
     """Why the runs of a figure are too short to decide a claim; empty if they are not."""
     episodes = min((curve.episodes for curve in figure.curves), default=0)
-    if episodes >= figure.full_episodes:
+    needed = claim.episodes or figure.full_episodes
+    if episodes >= needed:
         return ""
-    return f"runs of {episodes} instead of {figure.full_episodes} episodes decide nothing"
+    return f"needs runs of {needed} episodes, these have {episodes}"

@@ -1,0 +1,95 @@
+"""``rblspi explore``: a page with sliders that shows what a saved agent or policy knows."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from rblspi.cli import parsing
+from rblspi.cli.logs import observations_of
+from rblspi.cli.options import (
+    AtOption,
+    ColumnsOption,
+    DataOption,
+    EnvironmentOption,
+    EnvironmentSettings,
+    GridOption,
+    NamesOption,
+    SavedArgument,
+    Seed,
+)
+from rblspi.core.progress import say
+
+#: seconds between two looks at the file of an agent that learns, and between reloads of its page
+LOOK_EVERY = 2.0
+
+
+def explore(
+    saved: SavedArgument,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="FILE.html", help="The page, unless beside it."),
+    ] = None,
+    live: Annotated[
+        bool,
+        typer.Option(
+            "--live", help="Write the page again whenever the agent is saved; Ctrl-C ends."
+        ),
+    ] = False,
+    at: AtOption = None,
+    names: NamesOption = None,
+    grid: GridOption = None,
+    data: DataOption = None,
+    columns: ColumnsOption = None,
+    seed: Seed = 0,
+    env: EnvironmentOption = None,
+    env_set: EnvironmentSettings = None,
+) -> None:
+    """Write a page to look around in: value, uncertainty and policy over any two dimensions.
+
+    Sliders move the other dimensions, and the pointer asks for the value of every action. The page
+    is one file that needs no network. With --live, leave it open while rblspi train learns.
+    """
+    target = out or parsing.saved_file(saved).with_name("explore.html")
+    if target.suffix != ".html":
+        raise ValueError(f"--out {target} must end in .html")
+    options: dict[str, Any] = {
+        "at": None if at is None else parsing.numbers("--at", at),
+        "names": None if names is None else parsing.words(names),
+        "grid": None if grid is None else parsing.grid(grid),
+        "data": observations_of(data, columns),
+        "seed": seed,
+        "reload": LOOK_EVERY if live else None,
+    }
+    given = parsing.assignments("--env-set", env_set)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    _write(saved, env, given, target, options)
+    print(f"open {target}")
+    if live:
+        _follow(saved, env, given, target, options)
+
+
+def _write(
+    saved: Path, env: str | None, given: dict[str, Any], target: Path, options: dict[str, Any]
+) -> None:
+    from rblspi.plotting import explorer
+
+    loaded = parsing.load(saved, env, given)
+    explorer.write(loaded.actor, target, loaded.env, **options)
+
+
+def _follow(saved: Path, *arguments: Any) -> None:
+    """Write the page whenever the file has changed, until a signal comes."""
+    file = parsing.saved_file(saved)
+    say(f"following {file}; Ctrl-C ends")
+    written = file.stat().st_mtime_ns
+    while True:
+        time.sleep(LOOK_EVERY)
+        latest = file.stat().st_mtime_ns
+        if latest != written:
+            written = latest
+            _write(saved, *arguments)
+            say(f"wrote the page again at {time.strftime('%H:%M:%S')}")

@@ -1,0 +1,131 @@
+"""The numbers on the page: from them it computes what a policy says at any point."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rblspi.core.progress import say
+from rblspi.core.types import Matrix
+from rblspi.offline.coverage import THRESHOLD
+from rblspi.plotting.domain import Domain
+from rblspi.plotting.maps import action_colours, ask
+from rblspi.policies.export import basis_numbers
+from rblspi.policies.linear import LinearPolicy
+
+#: pixels along the side of a map, at the most
+FINEST = 61
+#: multiplications for a map: a tenth of a second in a browser, so that sliders are followed
+MULTIPLICATIONS = 1e8
+#: pixels along the side of a map, at the least
+COARSEST = 15
+#: points along the line of a single dimension
+POINTS = 241
+#: the largest size of what standard deviations need; the plotting library takes 2 MB
+MOST_MEGABYTES = 20.0
+#: observations that show where the data are
+MOST_DATA = 1500
+
+
+def page_numbers(policy: LinearPolicy, domain: Domain) -> dict[str, Any]:
+    """Everything that the scripts of the page need, as data for JSON."""
+    listed = len(domain.names) == 1 or domain.grid is not None
+    rng = np.random.default_rng(0)
+    seen = domain.data
+    if len(seen) > MOST_DATA:
+        seen = seen[rng.choice(len(seen), MOST_DATA, replace=False)]
+    if domain.whole:  # so that observations in one place do not hide each other
+        seen = seen + rng.uniform(-0.35, 0.35, seen.shape)
+    return {
+        "names": domain.names,
+        "actions": domain.actions,
+        "colours": action_colours(len(domain.actions)),
+        "low": domain.low.tolist(),
+        "high": domain.high.tolist(),
+        "point": domain.point.tolist(),
+        "whole": domain.whole,
+        "grid": domain.grid,
+        "resolution": _resolution(policy),
+        "episodes": [_encoded(path, np.float32) for path in domain.episodes],
+        "data": _encoded(seen, np.float32),
+        "values": _listed_values(policy, domain) if listed else _linear_values(policy),
+    }
+
+
+def line_points(domain: Domain) -> Matrix:
+    """Coordinates along the line of a domain of one dimension, shape (N, 1)."""
+    (low,), (high,) = domain.low, domain.high
+    count = int(high - low) + 1 if domain.whole else POINTS
+    return np.linspace(low, high, count)[:, None]
+
+
+def _listed_values(policy: LinearPolicy, domain: Domain) -> dict[str, Any]:
+    """What the policy says along a line, or in every cell of a grid."""
+    if domain.grid is None:
+        points = line_points(domain)
+        counts, step = [len(points)], (points[1] - points[0]).tolist()
+    else:
+        rows, columns = domain.grid
+        x, y = np.meshgrid(np.arange(columns), np.arange(rows))
+        points = np.column_stack([x.ravel(), y.ravel()]).astype(np.float64)
+        counts, step = [columns, rows], [1.0, 1.0]
+    mean, std, chosen, unknown = ask(policy, domain, points)
+    return {
+        "first": points[0].tolist(),
+        "step": step,
+        "counts": counts,
+        "actions": policy.actions,
+        "mean": _encoded(mean, np.float64),
+        "std": None if std is None else _encoded(std, np.float64),
+        "policy": _encoded(chosen, np.int32),
+        "unknown": None if unknown is None else _encoded(unknown, np.uint8),
+    }
+
+
+def _linear_values(policy: LinearPolicy) -> dict[str, Any]:
+    """The features, their weights, and the factors T of the covariance, S_aa = T'T.
+
+    The page computes phi'm and |T phi|. T is an upper triangle; single precision suffices for a
+    standard deviation.
+    """
+    posterior, n = policy.posterior, policy.features.size
+    megabytes = policy.actions * n * (n + 1) / 2 * 4 * 4 / 3 / 1e6
+    if posterior is not None and megabytes > MOST_MEGABYTES and not policy.pessimism:
+        say(
+            f"the page leaves out standard deviations: for {n} features and {policy.actions} "
+            f"actions they would take {megabytes:.0f} MB. A coarser basis has them"
+        )
+        posterior = None
+    upper = np.triu_indices(n)
+    return {
+        "basis": basis_numbers(policy),
+        "actions": policy.actions,
+        "acting": _encoded(policy.weights, np.float64),
+        "weights": _encoded(
+            policy.weights if policy.posterior is None else policy.posterior.weights, np.float64
+        ),
+        "triangles": None
+        if posterior is None
+        else _encoded(np.array([t[upper] for t in posterior.covariance_factors]), np.float32),
+        "basis_std": float(policy.basis_std),
+        "prior_std": 0.0 if posterior is None else float(posterior.prior_precision) ** -0.5,
+        "threshold": THRESHOLD,
+        "pessimism": float(policy.pessimism),
+    }
+
+
+def _resolution(policy: LinearPolicy) -> int:
+    """Pixels along the side of a map; one costs about n^2 / 2 multiplications."""
+    cost = policy.features.size * policy.actions
+    if policy.posterior is not None:
+        cost += policy.features.size**2 // 2
+    return int(np.clip((MULTIPLICATIONS / cost) ** 0.5, COARSEST, FINEST))
+
+
+def _encoded(numbers: Any, kind: Any) -> str:
+    """Numbers in base64, in the order of bytes that browsers have."""
+    array: NDArray[Any] = np.ascontiguousarray(numbers).astype(np.dtype(kind).newbyteorder("<"))
+    return base64.b64encode(array.tobytes()).decode()
