@@ -9,6 +9,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
+import gymnasium as gym
 import pytest
 
 import rblspi
@@ -169,3 +170,14 @@ def test_a_broken_package_is_named_and_left_out(
     assert len(warned) == 1
     assert list(algorithms()) == [*(ours.name for ours in OURS), "other"]
     assert isinstance(Agent.load(tmp_path / "agent.npz"), RBLSPI)
+
+
+def test_a_table_of_observations_is_learnt_by_counting_and_others_with_features() -> None:
+    spaces = gym.spaces
+    assert registry.default_for(spaces.Discrete(500)).name == "opsrl"
+    assert (
+        registry.default_for(spaces.Tuple([spaces.Discrete(32), spaces.Discrete(11)])).name
+        == "opsrl"
+    )
+    assert registry.default_for(spaces.Discrete(10**6)).name == "rblspi"
+    assert registry.default_for(spaces.Box(-1.0, 1.0, (2,))).name == "rblspi"

@@ -22,6 +22,9 @@ from typing import Any, Literal, TypeVar
 
 ENTRY_POINTS = "rblspi.algorithms"
 
+#: states for which counting what followed what takes some hundred megabytes
+MOST_STATES = 20_000
+
 #: arguments of constructors that are not settings: they have options of their own
 _NOT_SETTINGS = (
     "env",
@@ -152,6 +155,18 @@ def algorithm(name: str) -> Algorithm:
     if name not in algorithms():
         raise ValueError(f"no algorithm is called {name!r}: {nearest(name, algorithms())}")
     return algorithms()[name]
+
+
+def default_for(observation_space: Any) -> Algorithm:
+    """What learns in an environment unless an algorithm is named, by its observations.
+
+    `OPSRL` where there are at most `MOST_STATES` different ones: it counts what followed what, and
+    explores further than any agent with features. Otherwise `RBLSPI`.
+    """
+    from rblspi.features.bounds import states_of
+
+    states = states_of(observation_space)
+    return algorithm("opsrl" if states is not None and states <= MOST_STATES else "rblspi")
 
 
 def name_of(kind: type[Any]) -> str:

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from rblspi.online import Agent
 
 DEFAULT_TIMESTEPS = 50_000
-DEFAULT_ALGORITHM = "rblspi"
 #: seconds of computing above which a run says beforehand what it will take
 LONG = 60.0
 
@@ -70,7 +69,7 @@ def train(
         str | None,
         typer.Option(
             help="See rblspi list.",
-            show_default=DEFAULT_ALGORITHM,
+            show_default="opsrl for a table of discrete observations, else rblspi",
             autocompletion=completion.online_algorithms,
         ),
     ] = None,
@@ -269,16 +268,17 @@ def _folder_of(resume: Path) -> Path | None:
 
 def _new_agent(plan: Plan) -> Agent:
     from rblspi.features import basis_from_text
-    from rblspi.registry import algorithm
+    from rblspi.registry import algorithm, default_for
 
     if plan.environment is None:
         raise ValueError("name an environment: rblspi train ENV_ID, one of rblspi list")
-    record = algorithm(plan.algorithm or DEFAULT_ALGORITHM)
-    if not record.online:
-        raise ValueError(f"{record.name} learns from logged transitions: use rblspi fit DATA")
-    record.require_settings(plan.settings)
+    named = None if plan.algorithm is None else algorithm(plan.algorithm)
+    if named is not None and not named.online:
+        raise ValueError(f"{named.name} learns from logged transitions: use rblspi fit DATA")
     basis = None if plan.basis is None else basis_from_text(plan.basis)
     env = parsing.environment(plan.environment, plan.env_settings, plan.wrap)
+    record = named or (default_for(env.observation_space) if basis is None else algorithm("rblspi"))
+    record.require_settings(plan.settings)
     agent: Agent = record.load()(env, basis, seed=plan.seed, **plan.settings)
     return agent
 
