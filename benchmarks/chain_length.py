@@ -145,6 +145,8 @@ def draw(tables: dict[str, np.ndarray]) -> None:
                 axis.plot(lengths, found[:, 1], "o-", color=color, label=name)
         axes[0].set(yscale="log", xlabel="states N", ylabel="episodes to learn")
         axes[1].set(xscale="log", xlabel="states N (logarithmic)")
+        axes[1].set_xticks([4, 8, 16, 24], ["4", "8", "16", "24"])
+        axes[1].minorticks_off()
         axes[0].legend()
         save(figure, Path("docs/images/chain-length"))
 
