@@ -128,7 +128,8 @@ def fit(
             if report is not None:
                 found = replace(found, provenance={**found.provenance, "trust": report.plain()})
             found.save(save / parsing.POLICY)
-            print(f"saved in {save}: next, rblspi evaluate {save}")
+            then = f"export {save} policy.py" if job.env is None else f"evaluate {save}"
+            print(f"saved in {save}: next, rblspi {then}")
         if strict and report is not None and report.word == "bad":
             raise typer.Exit(NOT_TRUSTED)
 

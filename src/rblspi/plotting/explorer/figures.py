@@ -79,9 +79,10 @@ def map_parts(domain: Domain, certain: bool, here: ColumnDataSource) -> dict[str
         {name: [empty] for name in ("value", "std", "action", "unknown")}
         | {"x": [0.0], "y": [0.0], "width": [1.0], "height": [1.0]}
     )
-    colours: dict[str, Any] = {"value": LinearColorMapper("Viridis256")}
+    # The first limits make room for the labels of the bars; the page sets those of its values.
+    colours: dict[str, Any] = {"value": LinearColorMapper("Viridis256", low=-1000, high=0)}
     if certain:
-        colours["std"] = LogColorMapper("Magma256")
+        colours["std"] = LogColorMapper("Magma256", low=0.0001, high=0.01)
     colours["action"] = LinearColorMapper(action_colours(count), low=-0.5, high=count - 0.5)
     titles = {
         "value": "Value of the policy's action",
