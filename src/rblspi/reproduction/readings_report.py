@@ -234,7 +234,7 @@ way comes from. The first way is the default. It stays the default whatever come
 One factor at a time differs from the default. {len(study.cells)} claims are judged, on {amount} of
 every run; {scope}. Every setting has {design.runs} runs, with the seeds from 0 on, and
 {10 * design.runs} sample sets on the chain. The rules and lines are those of
-[claims.md](claims.md), on fewer numbers. The design was chosen before its runs were made.
+[claims.md](claims.md), on fewer numbers.
 
 {runs} of {wanted} runs{when}: {tables.cost_text(study.results)} of processor time.
 
