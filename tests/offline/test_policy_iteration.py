@@ -84,11 +84,13 @@ def test_the_history_tells_what_happened(estimator):
     np.testing.assert_array_equal(history[-1].weights, fitted.weights_)
     x = fitted.features_(transitions.next_observations)
     before = np.zeros(5000, int)
+    constant = np.tile(fitted.features_.constant, 2) / np.sqrt(2.0)
     for one, next_one in pairwise(history):
         actions = (x @ one.weights.reshape(2, -1).T).argmax(axis=1)
         assert next_one.changed == (actions != before).sum()
         distance = np.linalg.norm(next_one.weights - one.weights)
-        assert next_one.change == pytest.approx(distance / np.linalg.norm(next_one.weights))
+        length = np.linalg.norm(next_one.weights - constant * next_one.weights.dot(constant))
+        assert next_one.change == pytest.approx(distance / length)
         before = actions
 
 
