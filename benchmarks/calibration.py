@@ -85,7 +85,7 @@ def table(results: dict[str, dict[str, float]]) -> str:
         covered = mean_interval([r["coverage"] for r in runs])
         sharp = mean_interval([r["sharpness"] for r in runs])
         texts = [f"{covered.mean:.1%} ({covered.low:.1%} to {min(covered.high, 1.0):.1%})"]
-        texts += [f"{sharp.mean:.2f} ({sharp.low:.2f} to {sharp.high:.2f})"]
+        texts += [f"{sharp.mean:.2f} ({max(sharp.low, 0.0):.2f} to {sharp.high:.2f})"]
         lines.append(f"| {name} | {len(runs)} | {' | '.join(texts)} |")
     return "\n".join(lines)
 
