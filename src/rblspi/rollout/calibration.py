@@ -20,7 +20,7 @@ from rblspi.core import check
 from rblspi.core.intervals import share_interval
 from rblspi.core.types import Array, Matrix
 from rblspi.environments.chain_walk import ChainWalk
-from rblspi.environments.vectors import as_vector
+from rblspi.environments.vectors import as_vectors
 from rblspi.policies.linear import LinearPolicy
 from rblspi.rollout.evaluate import Actor, environment_for, evaluated_policy_of, policy_of
 from rblspi.rollout.steps import rollout
@@ -185,7 +185,7 @@ def visited_states(
         nonlocal skip
         if skip == 0:
             copies.append(_copied(env.unwrapped))
-            observations.append(as_vector(env.observation_space, observation))
+            observations.append(as_vectors(env.observation_space, observation))
             skip = int(rng.integers(1, 40))
         skip -= 1
         greedy = bool(rng.random() < 0.5)
@@ -234,7 +234,7 @@ def rollout_returns(
             returns[i] += weight * float(reward)
             if not terminated:
                 running.append(i)
-                observations.append(as_vector(envs[i].observation_space, observation))
+                observations.append(as_vectors(envs[i].observation_space, observation))
         alive = np.array(running, dtype=np.int64)
         weight *= policy.discount
         if not len(alive) or weight < 1e-4:
