@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -11,7 +12,17 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from rblspi import RBLSPI, Fourier, OneHot, OnlineLSPI, Polynomial, RBFGrid, TileCoding
+from rblspi import (
+    RBLSPI,
+    Agent,
+    Fourier,
+    LinearPolicy,
+    OneHot,
+    OnlineLSPI,
+    Polynomial,
+    RBFGrid,
+    TileCoding,
+)
 from rblspi.plotting import explorer
 from tests.support import browser
 
@@ -81,6 +92,11 @@ def until(page, condition: str) -> None:
     raise AssertionError(f"never became true: {condition}")
 
 
+def in_basis(agent: Agent) -> LinearPolicy:
+    """The agent's policy as a file has it: without the second estimate, which needs its memory."""
+    return replace(agent.evaluated_policy(), second=None)
+
+
 def same(found: dict, said) -> None:
     np.testing.assert_allclose(found["mean"], said.mean, rtol=1e-9, atol=1e-9)
     if said.std is None:
@@ -97,7 +113,7 @@ def test_the_page_computes_action_values_at_any_point(basis, page, tmp_path) -> 
     answers = page.evaluate(f"{json.dumps(points.tolist())}.map((u) => explorer.values.at(u))")
     policy = agent.evaluated_policy()
     for point, answer in zip(points, answers, strict=True):
-        same(answer, agent.action_values(point))
+        same(answer, in_basis(agent).action_values(point))
         assert answer["action"] == policy.predict(point, deterministic=True)[0]
 
 
@@ -114,7 +130,7 @@ def test_a_slider_changes_the_map_and_the_pointer_asks_for_values(pole, page, tm
     half = np.subtract(POLE_BOX["high"], POLE_BOX["low"])[:2] / count / 2
     lowest = [*(corner + half), 0.1, 0.3]
     action, _ = pole.predict(lowest, deterministic=True)
-    assert after[0] == pytest.approx(pole.action_values(lowest).mean[action])
+    assert after[0] == pytest.approx(in_basis(pole).action_values(lowest).mean[action])
 
     frame = "explorer.parts.figures[0].id"
     left, top = page.evaluate(
@@ -128,7 +144,7 @@ def test_a_slider_changes_the_map_and_the_pointer_asks_for_values(pole, page, tm
     shown = page.evaluate("explorer.shown")
     assert shown["coordinates"][2:] == pytest.approx([0.1, 0.3])
     assert shown["coordinates"][:2] == pytest.approx([-2.4 + 0.3 * 4.8, 2.5 - 0.4 * 5.0], abs=0.1)
-    said = pole.action_values(shown["coordinates"])
+    said = in_basis(pole).action_values(shown["coordinates"])
     same(shown, said)
     words = page.evaluate("explorer.parts.says.text")
     for number in (*said.mean, *said.std):
@@ -157,7 +173,7 @@ def test_discrete_states_are_listed(environment, dimensions, page, tmp_path) -> 
     points = [[s % 4, s // 4] if dimensions == 2 else [s] for s in states.tolist()]
     answers = page.evaluate(f"{json.dumps(points)}.map((u) => explorer.values.at(u))")
     for state, answer in zip(states, answers, strict=True):
-        same(answer, agent.action_values(state))
+        same(answer, in_basis(agent).action_values(state))
 
 
 def test_whole_numbers_and_names_that_look_like_html(page, tmp_path) -> None:
@@ -166,7 +182,7 @@ def test_whole_numbers_and_names_that_look_like_html(page, tmp_path) -> None:
     page.evaluate("explorer.ask(1.2, 3.9)")
     shown = page.evaluate("explorer.shown")
     assert shown["coordinates"] == [1, 4]
-    same(shown, agent.action_values([1, 4]))
+    same(shown, in_basis(agent).action_values([1, 4]))
     assert "&lt;/script&gt;&lt;b&gt;bolts&lt;/b&gt; = 1" in page.evaluate(
         "explorer.parts.says.text"
     )

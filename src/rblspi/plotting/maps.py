@@ -9,6 +9,7 @@ policy visits. Where the data have hardly narrowed the prior, a map is grey.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import combinations, cycle, islice
 from textwrap import wrap
 from typing import Any, NamedTuple
@@ -117,9 +118,14 @@ def compute(
         Dimensions to draw against each other; by default all pairs.
     env, at, low, high, names, grid, data, seed
         As for `rblspi.plotting.domain.find`.
+
+    Notes
+    -----
+    Maps show the evaluation in the basis alone. The second estimate, with which an agent states
+    the interval of a single state, takes milliseconds for each.
     """
     check.count("resolution", resolution, least=2)
-    policy = evaluated_policy_of(actor)
+    policy = replace(evaluated_policy_of(actor), second=None)
     domain = domains.find(
         actor, env, at=at, low=low, high=high, names=names, grid=grid, data=data, seed=seed
     )

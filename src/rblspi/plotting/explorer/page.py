@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib.resources import files
 from os import PathLike
 from pathlib import Path
@@ -70,7 +71,7 @@ def write(
         ) from error
     from rblspi.plotting.explorer.numbers import page_numbers
 
-    policy = evaluated_policy_of(actor)
+    policy = replace(evaluated_policy_of(actor), second=None)  # the page has only its numbers
     domain = domains.find(
         actor, env, at=at, low=low, high=high, names=names, grid=grid, data=data, seed=seed
     )
