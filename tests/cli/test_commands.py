@@ -246,7 +246,6 @@ MISTAKES = [
     (f"train {CAR} --basis rbf(__import__('os'))", "is not written as"),
     (f"train {CAR} --basis rbf:0", "cells=0 must be whole numbers, 1 or more"),
     (f"train {CAR} --basis onehot", "OneHot needs a Discrete"),
-    ("train CartPole-v1 --basis rbf:3", "have no bounds: give"),
     (f"train {CAR} --algo dqn", "no algorithm is called 'dqn': choose from rblspi, online-lspi"),
     (f"train {CAR} --basis rbf:3 --set alpha", "'alpha' is not of the form name=value"),
     (f"train {CAR} --basis rbf:3 --set noise_precison=1", "did you mean noise_precision"),
