@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numba
 import numpy as np
+from numba import types
 from numpy.typing import ArrayLike
 
 from rblspi.core.check import LARGEST_COUNT
@@ -33,6 +34,7 @@ from rblspi.core.compiled import (
     function_type,
     jit,
 )
+from rblspi.core.held import hold, memory_for, reader, releaser
 from rblspi.core.linear_algebra import all_finite
 from rblspi.core.types import Integers, Matrix, Vector
 from rblspi.rollout.memory import CONTINUES as CONTINUES
@@ -170,13 +172,14 @@ class AgentFunctions(NamedTuple):
     observe: Callable[..., None]  # observe(agent, x, action, reward, y, end, rng)
     state_type: Any  # Numba's type of the agent's state, the first argument of both
 
-    def inside(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def inside(self, function: Callable[..., Any], **more: Any) -> Callable[..., Any]:
         """A function of this module, with the agent's own ``act`` and ``observe`` in it.
 
         The compiler can then inline them. The state is a tuple of some thirty arrays; passing it
-        to two functions at every step takes longer than what they do.
+        to two functions at every step takes longer than what they do. ``more`` replaces further
+        names.
         """
-        made = FunctionType(function.__code__, {**globals(), **self._asdict()})
+        made = FunctionType(function.__code__, {**globals(), **self._asdict(), **more})
         # Names its file in the cache: another one for every agent and every change of its source.
         made.__qualname__ = f"{function.__name__}.{self.act.__module__}.{_origin(self.act)}"
         return made
@@ -207,25 +210,70 @@ def compiled_loop(agent: AgentFunctions) -> Callable[..., None]:
 
 @cache
 def plain_loop(agent: AgentFunctions) -> Callable[..., None]:
-    """The loop as plain Python, around the compiled agent."""
-    state = agent.state_type
-    entered = AgentFunctions(
-        Entry(agent.inside(_act), state, VECTOR, GENERATOR, what="the agent"),
-        Entry(
-            agent.inside(_observe),
-            *(state, VECTOR, INT, FLOAT, VECTOR, INT, GENERATOR),
+    """The loop as plain Python, around the compiled agent.
+
+    Memory holds the agent's state and random numbers for compiled code, which takes them from
+    there in place of both arguments. To take them from Python at every step would cost 40 us.
+    """
+    held = types.Tuple((agent.state_type, GENERATOR))
+    memory, names = INT[::1], {"read": reader(held), "release": releaser(held)}
+    parts: dict[str, Callable[..., Any]] = {
+        "act": Entry(agent.inside(_act, **names), memory, VECTOR, memory, what="the agent"),
+        "observe": Entry(
+            agent.inside(_observe, **names),
+            *(memory, VECTOR, INT, FLOAT, VECTOR, INT, memory),
             what="the agent",
         ),
-        state,
-    )
-    return entered.inside(interact)
+        "hold": Entry(agent.inside(_hold), agent.state_type, GENERATOR, memory, what="the agent"),
+        "release": Entry(agent.inside(_release, **names), memory, what="the agent"),
+    }
+    parts["interact"] = agent.inside(interact, **parts)
+    return agent.inside(_interact_holding, **parts, make_room=lambda: memory_for(held))
 
 
-def _act(agent: Any, x: Vector, rng: Any) -> int:
+def _interact_holding(*arguments: Any) -> None:
+    """`interact` with memory in place of the agent's state and of its random numbers."""
+    *environment, agent, episode, memory, steps, record, counts, environment_rng, rng = arguments
+    held = make_room()
+    hold(agent, rng, held)
+    try:
+        interact(
+            *(*environment, held, episode, memory, steps, record, counts, environment_rng, held)
+        )
+    finally:
+        release(held)
+
+
+def read(memory: Integers) -> Any:
+    """What memory holds; stands for what `reader` makes."""
+    raise NotImplementedError
+
+
+def make_room() -> Integers:
+    """Memory to hold it in; stands for memory of the right size."""
+    raise NotImplementedError
+
+
+def release(memory: Integers) -> None:
+    """Give up what memory holds; stands for what `releaser` makes."""
+    raise NotImplementedError
+
+
+def _act(memory: Integers, x: Vector, _memory: Integers) -> int:
+    agent, rng = read(memory)
     return act(agent, x, rng)
 
 
 def _observe(
-    agent: Any, x: Vector, action: int, reward: float, y: Vector, end: int, rng: Any
+    memory: Integers, x: Vector, action: int, reward: float, y: Vector, end: int, _memory: Integers
 ) -> None:
+    agent, rng = read(memory)
     observe(agent, x, action, reward, y, end, rng)
+
+
+def _hold(agent: Any, rng: Any, memory: Integers) -> None:
+    hold((agent, rng), memory)
+
+
+def _release(memory: Integers) -> None:
+    release(memory)
