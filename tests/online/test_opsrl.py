@@ -37,6 +37,7 @@ def test_it_walks_like_its_textbook_version(name: str, arguments: Any, steps: in
     plain = gym.make(name, **arguments)
     actions, learner = walk(plain, agent.session.seed, agent_rng(3), steps, discount=0.9)
     assert env.actions == actions
+    learner.find_prior()
     exact = learner.values(explore=False)
     found = agent.policy().weights_by_action.T
     np.testing.assert_allclose(found, exact, atol=1e-4 * np.ptp(exact) + 1e-12)

@@ -22,6 +22,7 @@ class TextbookOPSRL:
         self.surprises, self.exposure = [1.0] * actions, [1.0] * actions
         self.unknown: dict[Any, float] = {}
         self.errors: dict[Any, float] = {}
+        self.prior: Any = None
 
     def observe(self, s: int, a: int, r: float, s2: int, terminated: bool, weight: float) -> None:
         outcome, n = END if terminated else s2, len(self.rewards[s, a])
@@ -57,21 +58,22 @@ class TextbookOPSRL:
             spread = size or 1.0
         return float(v), float(spread)
 
+    def find_prior(self) -> None:
+        """v, S, the largest variance of rewards, and c by action."""
+        variances = [np.var(r, ddof=1) for r in self.rewards.values() if len(r) > 1]
+        c = [n / d for n, d in zip(self.surprises, self.exposure, strict=True)]
+        self.prior = (*self.scale(), max([0.0, *variances]), c)
+
     def values(self, explore: bool) -> np.ndarray:
         """Q(s, a), shape (states, actions), by plain value iteration."""
-        v, spread = self.scale()
-        variances = [np.var(r, ddof=1) for r in self.rewards.values() if len(r) > 1]
-        noise, q = max([0.0, *variances]), np.zeros((self.states, self.actions))
+        q = np.zeros((self.states, self.actions))
         for _ in range(100_000):
             after = {END: 0.0, **{s: q[s].max() for s in range(self.states)}}
             before, q = (
                 q,
                 np.array(
                     [
-                        [
-                            self._backup((s, a), after, v, spread, noise, explore)
-                            for a in self.actions_
-                        ]
+                        [self._backup((s, a), after, explore) for a in self.actions_]
                         for s in range(self.states)
                     ]
                 ),
@@ -84,11 +86,10 @@ class TextbookOPSRL:
     def actions_(self) -> range:
         return range(self.actions)
 
-    def _backup(
-        self, pair: Any, after: Any, v: float, spread: float, noise: float, explore: bool
-    ) -> float:
+    def _backup(self, pair: Any, after: Any, explore: bool) -> float:
         rewards, n = self.rewards[pair], len(self.rewards[pair])
-        c = self.surprises[pair[1]] / self.exposure[pair[1]]
+        v, spread, noise, concentrations = self.prior
+        c = concentrations[pair[1]]
         unknown = v + spread * (3 + self.unknown[pair]) if explore else v
         if not n:
             return unknown
@@ -106,25 +107,31 @@ def walk(
     """The actions of so many steps, and what was learnt by them."""
     learner = TextbookOPSRL(int(env.observation_space.n), int(env.action_space.n), discount)
     s, _ = env.reset(seed=seed)
-    actions, due, episodes, drawn = [], "draw", 0, 0
+    actions, due, episodes, drawn, seen = [], "draw", 0, 0, []
     before = dict.fromkeys(learner.pairs, 0)
     for step in range(1, steps + 1):
         if due:
             if due == "draw":
                 learner.draw(rng)
                 drawn = step - 1
+            if due != "plan":
+                learner.find_prior()
             q, due = learner.values(explore=True), ""
             before = {pair: len(rewards) for pair, rewards in learner.rewards.items()}
         a = int(q[s].argmax())
         actions.append(a)
         s2, r, terminated, truncated, _ = env.step(a)
         learner.observe(s, a, float(r), s2, terminated, rng.standard_exponential())
+        beyond = not seen or not min(seen) <= float(r) <= max(seen)
+        seen.append(float(r))
         if terminated or truncated:
             episodes, due = episodes + 1, "draw"
             s, _ = env.reset()
             continue
         if episodes == 0 and (step - drawn) * (1 - discount) >= 1:
             due = "draw"
+        elif beyond:
+            due = "scale"
         elif len(learner.rewards[s, a]) >= max(2 * before[s, a], 1):
             due = "plan"
         s = s2

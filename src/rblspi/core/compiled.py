@@ -63,7 +63,7 @@ def cache_directory() -> Path:
     digest = hashlib.sha256(numba.__version__.encode())
     for source in sorted(Path(__file__).parents[1].rglob("*.py")):
         text = source.read_bytes()
-        if b"@jit" in text:
+        if b"@jit" in text or b"@intrinsic" in text:
             digest.update(text)
     home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     root = os.environ.get("NUMBA_CACHE_DIR") or os.path.join(home, "rblspi")

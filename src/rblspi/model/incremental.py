@@ -83,7 +83,7 @@ def fastest_method(period: int, weights: int) -> int:
     """
     if weights < 3 * period:
         return RECOMPUTE
-    return RANK_ONE if weights > 24 * period else BLOCK_UPDATE
+    return RANK_ONE if weights > 10 * period else BLOCK_UPDATE
 
 
 def new_incremental_posterior(

@@ -12,7 +12,9 @@ value of the unknown, and plans that follow the data within an episode:
     5         for every step of the episode:
     6             a = argmax_a Q(s, a)                                          `act`
     7             observe r, s'; w_i += Exp(1) for this outcome                 `observe`
-    8             line 4 again when the visits of some state and action have doubled
+    8             when the visits of some state and action have doubled, or other actions are
+                  allowed in s', line 4 again, with what is known by now of all pairs visited since
+                                                                       `_update_model`, `plan_again`
 
 Where no episode has ended yet, line 3 comes every 1 / (1 - gamma) steps: a problem without episodes
 is learnt by this rule alone.
@@ -27,6 +29,10 @@ where outcomes are always the same, a few visits tell nearly all.
 agent did so far, and S how far values may be from that, see `scale`. A constant added to all
 rewards, where episodes never terminate, moves all values and changes no action; other units change
 units alone.
+
+These numbers (v, S, c and v_max) are found anew with every draw, and when a reward is lower or
+higher than all before. Between, the model changes only where the agent has been, and so few values
+have to be planned again.
 """
 
 from __future__ import annotations
@@ -44,17 +50,21 @@ from rblspi.online.table import (
     NAMELESS,
     SQUARES,
     Table,
-    TableAgent,
     allow,
     best_action,
     concentration,
     count_outcome,
+    differs,
+    end_of,
     index,
+    nameless,
     new_table,
-    plan,
     reward_noise,
+    take_note,
     take_reward,
 )
+from rblspi.online.table_agent import TableAgent
+from rblspi.online.table_planning import plan, plan_again, prepare
 from rblspi.rollout.loop import CONTINUES, TERMINATED, AgentFunctions
 
 #: how far the unknown is above the centre, in units of the spread
@@ -63,7 +73,9 @@ OPTIMISM = 3.0
 #: places in `State.counters`; DRAWN_AT: steps before the last draw; DUE: what the next action needs
 #: first, one of those below
 STEPS, TERMINATIONS, EPISODES, DRAWN_AT, DUE = range(5)
-NOTHING, NEW_PLAN, NEW_DRAW = range(3)
+NOTHING, NEW_PLAN, NEW_SCALE, NEW_DRAW = range(4)
+#: places in `State.prior`: the lowest and the highest reward so far; v, S and v_max; c by action
+LOWEST, HIGHEST, CENTRE, SPREAD, NOISE, CONCENTRATION = range(6)
 
 
 class State(NamedTuple):
@@ -73,6 +85,7 @@ class State(NamedTuple):
     weights: Matrix  # w, by outcome                          (k, outcomes)
     unknown: Vector  # (u - v) / S - 3 of every pair          (k,)
     errors: Vector  # of mean rewards, in their deviations    (k,)
+    prior: Vector  # see above                                (5 + actions,)
     counters: Integers  # see above                           (5,)
     sampled: Vector  # Q                                      (k,)
 
@@ -80,7 +93,8 @@ class State(NamedTuple):
 @jit_inlined
 def act(agent: State, x: Vector, allowed: Allowed, rng: Any) -> int:
     """Act by the plan, made anew if that is due."""
-    allow(agent.table, x, allowed)
+    if allow(agent.table, x, allowed) and agent.counters[DUE] == NOTHING:
+        agent.counters[DUE] = NEW_PLAN
     if agent.counters[DUE] != NOTHING:
         _plan_anew(agent, rng)
     return best_action(agent.sampled, x, allowed)  # line 6
@@ -90,10 +104,26 @@ def act(agent: State, x: Vector, allowed: Allowed, rng: Any) -> int:
 def _plan_anew(agent: State, rng: Any) -> None:
     if agent.counters[DUE] == NEW_DRAW:
         draw(agent, rng)  # line 3
-    make_model(agent, 1.0)
-    plan(agent.table, agent.sampled)  # line 4
-    agent.table.visits_before[:] = agent.table.visits
+    if agent.counters[DUE] >= NEW_SCALE:
+        find_prior(agent)
+        make_model(agent, 1.0)
+        plan(agent.table, agent.sampled)  # line 4
+    else:
+        _update_model(agent)
+        plan_again(agent.table, agent.sampled)  # line 8
+    take_note(agent.table)
     agent.counters[DUE] = NOTHING
+
+
+@jit_borrowing
+def _update_model(agent: State) -> None:
+    """Write the model of the pairs visited since the last plan; of all, after a load or a look."""
+    if not agent.table.workspace_plan.ready[0]:
+        make_model(agent, 1.0)
+        prepare(agent.table, agent.sampled)
+    for pair in range(len(agent.table.visits)):
+        if differs(agent.table, pair):
+            _model_pair(agent, pair, 1.0)
 
 
 @jit_inlined
@@ -117,6 +147,7 @@ def observe(
     if place != NAMELESS:
         agent.weights[pair, place] += weight  # line 7
     take_reward(agent.table, pair, reward)
+    beyond = _is_beyond(agent, reward)
     agent.counters[STEPS] += 1
     if end == TERMINATED:
         agent.counters[TERMINATIONS] += 1
@@ -125,8 +156,22 @@ def observe(
         agent.counters[DUE] = NEW_DRAW
     elif _lasts_too_long(agent):
         agent.counters[DUE] = NEW_DRAW
+    elif beyond:
+        agent.counters[DUE] = NEW_SCALE
     elif agent.table.visits[pair] >= max(2 * agent.table.visits_before[pair], 1):  # line 8
         agent.counters[DUE] = NEW_PLAN
+
+
+@jit_borrowing
+def _is_beyond(agent: State, reward: float) -> bool:
+    """Whether a reward is lower or higher than all before; it is then the lowest or highest."""
+    prior, first = agent.prior, agent.counters[STEPS] == 0
+    lower, higher = first or reward < prior[LOWEST], first or reward > prior[HIGHEST]
+    if lower:
+        prior[LOWEST] = reward
+    if higher:
+        prior[HIGHEST] = reward
+    return bool(lower or higher)
 
 
 @jit_borrowing
@@ -143,7 +188,16 @@ class Scale(NamedTuple):
     spread: float  # S
 
 
-@jit
+@jit_borrowing
+def find_prior(agent: State) -> None:
+    """What all pairs tell about each."""
+    agent.prior[CENTRE], agent.prior[SPREAD] = scale(agent)
+    agent.prior[NOISE] = reward_noise(agent.table)
+    for action in range(len(agent.table.surprises)):
+        agent.prior[CONCENTRATION + action] = concentration(agent.table, action)
+
+
+@jit_borrowing
 def scale(agent: State) -> Scale:
     """The value of going on as until now, and how far values may be from that.
 
@@ -171,7 +225,7 @@ def scale(agent: State) -> Scale:
 
 @jit_borrowing
 def _share_of_ends(agent: State, pair: int) -> float:
-    end = len(agent.table.workspace_values) - 1
+    end = end_of(agent.table)
     for i in range(agent.table.sizes[pair]):
         if agent.table.outcomes[pair, i] == end:
             return float(agent.table.counts[pair, i] / agent.table.visits[pair])
@@ -190,32 +244,36 @@ def draw(agent: State, rng: Any) -> None:
             agent.weights[pair, i] = rng.standard_gamma(float(counts[pair, i]))
 
 
-@jit
+@jit_borrowing
 def make_model(agent: State, explore: float) -> None:
     """Write the sampled model into the workspace; without ``explore``, the mean one.
 
     In the mean model outcomes weigh as often as they were seen, and the unknown is worth v.
     """
-    model, end = agent.table.workspace_model, len(agent.table.workspace_values) - 1
-    centre, spread = scale(agent)
-    noise = reward_noise(agent.table)
     for pair in range(len(agent.table.sizes)):
-        total = 0.0
-        for i in range(agent.table.sizes[pair]):
-            weight = agent.weights[pair, i] if explore > 0.0 else float(agent.table.counts[pair, i])
-            model.probabilities[pair, i] = weight
-            total += weight
-        unknown = centre + explore * spread * (OPTIMISM + agent.unknown[pair])
-        n, reward = max(agent.table.visits[pair], 1), agent.table.rewards[pair, MEAN]
-        std = math.sqrt(noise + agent.table.rewards[pair, SQUARES]) / n
-        known = total * (reward + explore * std * agent.errors[pair])
-        new = concentration(agent.table, pair)
-        total += new
-        for i in range(agent.table.sizes[pair]):
-            model.probabilities[pair, i] /= total
-        model.elsewhere[pair] = new / total
-        model.place[pair] = end  # where nothing is added to the value of the unknown
-        model.rewards[pair] = (known + new * unknown) / total
+        _model_pair(agent, pair, explore)
+
+
+@jit_borrowing
+def _model_pair(agent: State, pair: int, explore: float) -> None:
+    model, total = agent.table.workspace_model, 0.0
+    states = end_of(agent.table)
+    for i in range(agent.table.sizes[pair]):
+        weight = agent.weights[pair, i] if explore > 0.0 else float(agent.table.counts[pair, i])
+        model.probabilities[pair, i] = weight
+        total += weight
+    unknown = agent.prior[CENTRE]
+    unknown += explore * agent.prior[SPREAD] * (OPTIMISM + agent.unknown[pair])
+    n, reward = max(agent.table.visits[pair], 1), agent.table.rewards[pair, MEAN]
+    std = math.sqrt(agent.prior[NOISE] + agent.table.rewards[pair, SQUARES]) / n
+    known = total * (reward + explore * std * agent.errors[pair])
+    new = agent.prior[CONCENTRATION + pair // states] + nameless(agent.table, pair)
+    total += new
+    for i in range(agent.table.sizes[pair]):
+        model.probabilities[pair, i] /= total
+    model.elsewhere[pair] = 0.0  # what is unknown has a value, in the reward, but no place
+    model.place[pair] = states
+    model.rewards[pair] = (known + new * unknown) / total
 
 
 def new_state(actions: int, states: int, discount: float) -> State:
@@ -225,7 +283,8 @@ def new_state(actions: int, states: int, discount: float) -> State:
     counters = np.zeros(5, np.int64)
     counters[DUE] = NEW_DRAW
     weights = np.zeros(table.outcomes.shape)
-    return State(table, weights, np.zeros(k), np.zeros(k), counters, np.zeros(k))
+    prior = np.zeros(CONCENTRATION + actions)
+    return State(table, weights, np.zeros(k), np.zeros(k), prior, counters, np.zeros(k))
 
 
 class OPSRL(TableAgent):
@@ -264,4 +323,7 @@ class OPSRL(TableAgent):
         return new_state(self.actions, self.features.size, self.discount)
 
     def _make_best_model(self) -> None:
+        prior = self.state.prior.copy()
+        find_prior(self.state)
         make_model(self.state, 0.0)
+        self.state.prior[:] = prior  # as it was drawn with

@@ -43,7 +43,7 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 
-from rblspi.core.compiled import jit, jit_inlined
+from rblspi.core.compiled import jit, jit_borrowing, jit_inlined
 from rblspi.core.types import Allowed, Integers, Vector
 from rblspi.online.table import (
     ANYWHERE,
@@ -51,17 +51,20 @@ from rblspi.online.table import (
     SQUARES,
     Model,
     Table,
-    TableAgent,
     allow,
     best_action,
     concentration,
     count_outcome,
+    end_of,
     index,
+    nameless,
     new_table,
-    plan,
     reward_noise,
+    take_note,
     take_reward,
 )
+from rblspi.online.table_agent import TableAgent
+from rblspi.online.table_planning import plan
 from rblspi.rollout.loop import CONTINUES, TERMINATED, AgentFunctions
 
 #: places in `State.counters`; MODEL_DUE: whether the next action needs a new model; STEPS_BEFORE:
@@ -149,7 +152,7 @@ def _prior(agent: State) -> Prior:
 def draw_model(agent: State, rng: Any) -> None:
     """Draw a model from the posterior into the workspace."""
     model, prior = agent.table.workspace_model, _prior(agent)
-    states = len(agent.table.workspace_values) - 1
+    states = end_of(agent.table)
     for pair in range(len(agent.table.visits)):
         n, normal = agent.table.visits[pair], rng.standard_normal()
         if n == 0:
@@ -160,7 +163,7 @@ def draw_model(agent: State, rng: Any) -> None:
         _draw_probabilities(agent, pair, rng)
         over, place = rng.random() < prior.ends, int(states * rng.random())
         model.place[pair] = states if over else place
-    agent.table.visits_before[:] = agent.table.visits
+    take_note(agent.table)
     agent.counters[STEPS_BEFORE] = agent.counters[STEPS]
     agent.counters[MODEL_DUE] = 0
     agent.counters[MODELS] += 1
@@ -181,11 +184,17 @@ def _draw_probabilities(agent: State, pair: int, rng: Any) -> None:
     for i in range(agent.table.sizes[pair]):
         model.probabilities[pair, i] = rng.standard_gamma(float(agent.table.counts[pair, i]))
         total += model.probabilities[pair, i]
-    model.elsewhere[pair] = rng.standard_gamma(concentration(agent.table, pair))
+    model.elsewhere[pair] = rng.standard_gamma(_weight_of_others(agent.table, pair))
     total += model.elsewhere[pair]
     model.elsewhere[pair] /= total
     for i in range(agent.table.sizes[pair]):
         model.probabilities[pair, i] /= total
+
+
+@jit_borrowing
+def _weight_of_others(table: Table, pair: int) -> float:
+    """The weight, in visits, of outcomes of a pair that have no place of their own."""
+    return concentration(table, pair // end_of(table)) + nameless(table, pair)
 
 
 @jit
@@ -196,7 +205,7 @@ def mean_model(agent: State) -> None:
         if agent.table.visits[pair] == 0:
             _leave_untried(model, pair, prior.mean)
             continue
-        weight = concentration(agent.table, pair)
+        weight = _weight_of_others(agent.table, pair)
         total = agent.table.counts[pair].sum() + weight
         for i in range(agent.table.sizes[pair]):
             model.probabilities[pair, i] = agent.table.counts[pair, i] / total

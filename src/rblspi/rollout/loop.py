@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numba
 import numpy as np
+from numba import types
 from numpy.typing import ArrayLike
 
 from rblspi.core.check import LARGEST_COUNT
@@ -34,6 +35,7 @@ from rblspi.core.compiled import (
     function_type,
     jit,
 )
+from rblspi.core.held import hold, memory_for, reader, releaser
 from rblspi.core.linear_algebra import all_finite
 from rblspi.core.types import Allowed, Integers, Matrix, Vector
 from rblspi.rollout.memory import CONTINUES as CONTINUES
@@ -195,15 +197,19 @@ class AgentFunctions(NamedTuple):
                     f"passes ({', '.join(expected)})"
                 )
 
-    def inside(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def inside(self, function: Callable[..., Any], **more: Any) -> Callable[..., Any]:
         """A function of this module, with the agent's own ``act`` and ``observe`` in it.
 
         The compiler can then inline them. The state is a tuple of some thirty arrays; passing it
-        to two functions at every step takes longer than what they do.
+        to two functions at every step takes longer than what they do. ``more`` replaces further
+        names.
         """
-        made = FunctionType(function.__code__, {**globals(), **self._asdict()})
-        # Names its file in the cache: another one for every agent and every change of its source.
-        made.__qualname__ = f"{function.__name__}.{self.act.__module__}.{_origin(self.act)}"
+        made = FunctionType(function.__code__, {**globals(), **self._asdict(), **more})
+        # Names its file in the cache: another one for every agent, every change of its source and
+        # every type of its state, which what is held does not tell.
+        layout = hashlib.sha256(str(self.state_type).encode()).hexdigest()[:12]
+        origin = f"{self.act.__module__}.{_origin(self.act)}"
+        made.__qualname__ = f"{function.__name__}.{origin}.{layout}"
         return made
 
 
@@ -234,33 +240,78 @@ def compiled_loop(agent: AgentFunctions) -> Callable[..., None]:
 
 @cache
 def plain_loop(agent: AgentFunctions) -> Callable[..., None]:
-    """The loop as plain Python, around the compiled agent."""
+    """The loop as plain Python, around the compiled agent.
+
+    Memory holds the agent's state and random numbers for compiled code, which takes them from
+    there in place of both arguments. To take them from Python at every step would cost 40 us.
+    """
     agent.require_signatures()
-    state = agent.state_type
-    entered = AgentFunctions(
-        Entry(agent.inside(_act), state, VECTOR, MASK, GENERATOR, what="the agent"),
-        Entry(
-            agent.inside(_observe),
-            *(state, VECTOR, INT, FLOAT, VECTOR, MASK, INT, GENERATOR),
+    held = types.Tuple((agent.state_type, GENERATOR))
+    memory, names = INT[::1], {"read": reader(held), "release": releaser(held)}
+    parts: dict[str, Callable[..., Any]] = {
+        "act": Entry(agent.inside(_act, **names), memory, VECTOR, MASK, memory, what="the agent"),
+        "observe": Entry(
+            agent.inside(_observe, **names),
+            *(memory, VECTOR, INT, FLOAT, VECTOR, MASK, INT, memory),
             what="the agent",
         ),
-        state,
-    )
-    return entered.inside(interact)
+        "hold": Entry(agent.inside(_hold), agent.state_type, GENERATOR, memory, what="the agent"),
+        "release": Entry(agent.inside(_release, **names), memory, what="the agent"),
+    }
+    parts["interact"] = agent.inside(interact, **parts)
+    return agent.inside(_interact_holding, **parts, make_room=memory_for(held).copy)
 
 
-def _act(agent: Any, x: Vector, allowed: Allowed, rng: Any) -> int:
+def _interact_holding(*arguments: Any) -> None:
+    """`interact` with memory in place of the agent's state and of its random numbers."""
+    *environment, agent, episode, memory, steps, record, counts, environment_rng, rng = arguments
+    held = make_room()
+    try:
+        hold(agent, rng, held)
+        interact(
+            *(*environment, held, episode, memory, steps, record, counts, environment_rng, held)
+        )
+    finally:
+        release(held)
+
+
+def read(memory: Integers) -> Any:
+    """What memory holds; stands for what `reader` makes."""
+    raise NotImplementedError
+
+
+def make_room() -> Integers:
+    """Memory to hold it in; stands for memory of the right size."""
+    raise NotImplementedError
+
+
+def release(memory: Integers) -> None:
+    """Give up what memory holds; stands for what `releaser` makes."""
+    raise NotImplementedError
+
+
+def _act(memory: Integers, x: Vector, allowed: Allowed, _memory: Integers) -> int:
+    agent, rng = read(memory)
     return act(agent, x, allowed, rng)
 
 
 def _observe(
-    agent: Any,
+    memory: Integers,
     x: Vector,
     action: int,
     reward: float,
     y: Vector,
     next_allowed: Allowed,
     end: int,
-    rng: Any,
+    _memory: Integers,
 ) -> None:
+    agent, rng = read(memory)
     observe(agent, x, action, reward, y, next_allowed, end, rng)
+
+
+def _hold(agent: Any, rng: Any, memory: Integers) -> None:
+    hold((agent, rng), memory)
+
+
+def _release(memory: Integers) -> None:
+    release(memory)
