@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     AgentType = TypeVar("AgentType", bound=Agent)
 
 FORMAT = "rblspi-agent"
-VERSION = 6
+VERSION = 7
 
 
 class Description(NamedTuple):
