@@ -12,16 +12,13 @@ import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
-from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from rblspi.data.arrow_values import TableChunk
 from rblspi.data.columns import DataError
 from rblspi.data.decision_log import heading_of, transitions_in
-from rblspi.data.parquet import open_parquet, read_row_group
-
-PathOrPaths = str | PathLike[str] | Sequence[str | PathLike[str]]
+from rblspi.data.parquet import PathOrPaths, files_below, listed, open_parquet, read_row_group
 
 #: how compressed files of text end, beside their own ending
 _COMPRESSED = (".gz", ".bz2", ".zst", ".lz4")
@@ -36,23 +33,10 @@ _LINES = 2**13
 
 def files_in(path: PathOrPaths) -> list[Path]:
     """The files of a log: those that are named, and all tables in folders, sorted by name."""
-    given = [path] if isinstance(path, str | PathLike) else list(path)
-    files: list[Path] = []
-    for each in map(Path, given):
-        if each.is_dir():
-            below = sorted(file for file in each.rglob("*") if _ending(file) in READERS)
-            dangling = [str(file) for file in below if not file.exists()]
-            if dangling:
-                raise DataError(f"links lead nowhere: {', '.join(dangling)}; repair or remove them")
-            files += [file for file in below if file.is_file()]
-        elif each.is_file():
-            files.append(each)
-        else:
-            raise DataError(f"there is no file or folder {each}")
+    files = files_below(path, lambda file: _ending(file) in READERS)
     if not files:
-        raise DataError(
-            f"there is no {', '.join(READERS)} file in {', '.join(map(str, given))}: name the files"
-        )
+        given = ", ".join(map(str, listed(path)))
+        raise DataError(f"there is no {', '.join(READERS)} file in {given}: name the files")
     endings = sorted({_ending(file) for file in files})
     if len(endings) > 1:
         raise DataError(

@@ -16,6 +16,8 @@ from rblspi.data.decoding import BadRows
 from rblspi.data.tables import ROWS, TabularData
 from rblspi.data.transitions import Transitions
 
+PathOrPaths = str | PathLike[str] | Sequence[str | PathLike[str]]
+
 Result = TypeVar("Result")
 
 #: the key in a file's metadata for how the transitions were collected
@@ -45,7 +47,7 @@ class ParquetData(TabularData):
 
     def __init__(
         self,
-        path: str | PathLike[str] | Sequence[str | PathLike[str]],
+        path: PathOrPaths,
         columns: Columns | None = None,
         actions: int | None = None,
         skip_bad: bool = False,
@@ -104,12 +106,24 @@ class ParquetData(TabularData):
                     first_row += rows.num_rows
 
 
-def _files(path: str | PathLike[str] | Sequence[str | PathLike[str]]) -> list[Path]:
-    given = [path] if isinstance(path, str | PathLike) else list(path)
+def _files(path: PathOrPaths) -> list[Path]:
+    files = files_below(path, lambda file: file.match("*.parquet"))
+    if not files:
+        raise DataError(f"there is no .parquet file in {', '.join(map(str, listed(path)))}")
+    return files
+
+
+def listed(path: PathOrPaths) -> list[str | PathLike[str]]:
+    """One path, or several, as a list."""
+    return [path] if isinstance(path, str | PathLike) else list(path)
+
+
+def files_below(path: PathOrPaths, wanted: Callable[[Path], bool]) -> list[Path]:
+    """The files that are named, and those in folders that are wanted, sorted by name."""
     files: list[Path] = []
-    for each in map(Path, given):
+    for each in map(Path, listed(path)):
         if each.is_dir():
-            below = sorted(each.rglob("*.parquet"))
+            below = sorted(file for file in each.rglob("*") if wanted(file))
             dangling = [str(file) for file in below if not file.exists()]
             if dangling:
                 raise DataError(f"links lead nowhere: {', '.join(dangling)}; repair or remove them")
@@ -118,8 +132,6 @@ def _files(path: str | PathLike[str] | Sequence[str | PathLike[str]]) -> list[Pa
             files.append(each)
         else:
             raise DataError(f"there is no file or folder {each}")
-    if not files:
-        raise DataError(f"there is no .parquet file in {', '.join(map(str, given))}")
     return files
 
 

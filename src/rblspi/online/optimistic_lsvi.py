@@ -65,7 +65,7 @@ class OptimisticLSVI(PlanningAgent):
     transitions weigh the same, and the unknown is worth v.
 
     It learns from fewer steps than `RBLSPI` where values are smooth, as on the cart pole, and takes
-    about a millisecond a step. Where few transitions out of many have extreme rewards, as in the
+    a few milliseconds a step. Where few transitions out of many have extreme rewards, as in the
     puddle world, S is large, exploration lasts long, and `RBLSPI` is better.
     """
 
