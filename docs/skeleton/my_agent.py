@@ -23,7 +23,8 @@ from rblspi.core.linear_algebra import dot
 from rblspi.core.types import Allowed, Integers, Vector
 from rblspi.features import BasisLike
 from rblspi.policies.choice import epsilon_greedy
-from rblspi.rollout.loop import CONTINUES, TERMINATED, AgentFunctions
+from rblspi.rollout.loop import AgentFunctions
+from rblspi.rollout.transition import Transition, ends_episode, is_terminal
 
 #: value of `State.chosen` if the next action is not chosen yet
 NOT_CHOSEN = -1
@@ -59,22 +60,14 @@ def act(agent: State, x: Vector, allowed: Allowed, rng: Any) -> int:
 
 
 @jit_inlined
-def observe(
-    agent: State,
-    x: Vector,
-    action: int,
-    reward: float,
-    y: Vector,
-    next_allowed: Allowed,
-    end: int,
-    rng: Any,
-) -> None:
+def observe(agent: State, transition: Transition, rng: Any) -> None:
     """Choose the next action, and learn from the transition."""
+    x, action, reward, y, next_allowed, _ = transition
     delta = reward - _value(agent.weights, x, action)
-    if end != TERMINATED:
+    if not is_terminal(transition):
         next_action = epsilon_greedy(agent.weights, y, agent.epsilon, next_allowed, rng)
         delta += agent.discount * _value(agent.weights, y, next_action)
-        agent.chosen[0] = next_action if end == CONTINUES else NOT_CHOSEN
+        agent.chosen[0] = NOT_CHOSEN if ends_episode(transition) else next_action
     step = agent.rate * delta / max(dot(x, x), 1e-300)
     block = agent.weights[action * len(x) : (action + 1) * len(x)]
     for i in range(len(x)):

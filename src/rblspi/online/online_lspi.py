@@ -28,7 +28,8 @@ from rblspi.model.buffer import CAPACITY, TERMINAL, Buffer, append, gather, is_f
 from rblspi.online.agent import Agent
 from rblspi.online.schedule import is_due
 from rblspi.policies.choice import epsilon_greedy, greedy
-from rblspi.rollout.loop import CONTINUES, TERMINATED, AgentFunctions
+from rblspi.rollout.loop import AgentFunctions
+from rblspi.rollout.transition import Transition, ends_episode, is_terminal
 
 #: places in `State.counters`
 TRANSITIONS, SINGULAR = range(2)
@@ -73,21 +74,13 @@ def act(agent: State, x: Vector, allowed: Allowed, rng: Any) -> int:
 
 
 @jit_inlined
-def observe(
-    agent: State,
-    x: Vector,
-    action: int,
-    reward: float,
-    y: Vector,
-    next_allowed: Allowed,
-    end: int,
-    rng: Any,
-) -> None:
+def observe(agent: State, transition: Transition, rng: Any) -> None:
     """Absorb a transition; every K of them, solve for the weights."""
-    ended = end != CONTINUES
+    x, action, reward, y, next_allowed, _ = transition
+    ended = ends_episode(transition)
     agent.epsilon[0] = max(agent.least, agent.decay * agent.epsilon[0])
     next_action = TERMINAL
-    if end != TERMINATED and not (ended and agent.limit_ends):
+    if not is_terminal(transition, agent.limit_ends):
         if agent.on_policy:
             next_action = epsilon_greedy(agent.weights, y, agent.epsilon[0], next_allowed, rng)
             agent.chosen[0] = NOT_CHOSEN if ended else next_action

@@ -53,19 +53,18 @@ from rblspi.online.table import (
     allow,
     best_action,
     concentration,
-    count_outcome,
+    count,
     differs,
     end_of,
-    index,
     nameless,
     new_table,
     reward_noise,
     take_note,
-    take_reward,
 )
 from rblspi.online.table_agent import TableAgent
 from rblspi.online.table_planning import plan, plan_again, prepare
-from rblspi.rollout.loop import CONTINUES, TERMINATED, AgentFunctions
+from rblspi.rollout.loop import AgentFunctions
+from rblspi.rollout.transition import Transition, ends_episode, is_terminal
 
 #: how far the unknown is above the centre, in units of the spread
 OPTIMISM = 3.0
@@ -127,31 +126,17 @@ def _update_model(agent: State) -> None:
 
 
 @jit_inlined
-def observe(
-    agent: State,
-    x: Vector,
-    action: int,
-    reward: float,
-    y: Vector,
-    next_allowed: Allowed,
-    end: int,
-    rng: Any,
-) -> None:
+def observe(agent: State, transition: Transition, rng: Any) -> None:
     """Count the transition, and say what is due."""
-    states = len(x)
-    pair = action * states + index(x)
-    if end != TERMINATED:
-        allow(agent.table, y, next_allowed)
-    place = count_outcome(agent.table, pair, states if end == TERMINATED else index(y))
+    pair, place = count(agent.table, transition)
     weight = rng.standard_exponential()
     if place != NAMELESS:
         agent.weights[pair, place] += weight  # line 7
-    take_reward(agent.table, pair, reward)
-    beyond = _is_beyond(agent, reward)
+    beyond = _is_beyond(agent, transition.reward)
     agent.counters[STEPS] += 1
-    if end == TERMINATED:
+    if is_terminal(transition):
         agent.counters[TERMINATIONS] += 1
-    if end != CONTINUES:
+    if ends_episode(transition):
         agent.counters[EPISODES] += 1
         agent.counters[DUE] = NEW_DRAW
     elif _lasts_too_long(agent):

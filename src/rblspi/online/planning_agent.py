@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Any, NamedTuple
 
-import gymnasium as gym
 import numba
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,10 +13,10 @@ from rblspi.core.check import LARGEST_COUNT
 from rblspi.core.compiled import jit_inlined
 from rblspi.core.types import Allowed, Integers, Matrix, Vector
 from rblspi.data.transitions import Transitions
-from rblspi.features import BasisLike
 from rblspi.online.agent import Agent
 from rblspi.policies.choice import greedy
-from rblspi.rollout.loop import CONTINUES, AgentFunctions
+from rblspi.rollout.loop import AgentFunctions
+from rblspi.rollout.transition import Transition, ends_episode
 
 #: places in `State.counters`; ENDED: whether an episode has ended since the last plan; STEP: of the
 #: plan, for the next action
@@ -50,16 +49,7 @@ def act(agent: State, x: Vector, allowed: Allowed, rng: Any) -> int:
 
 
 @jit_inlined
-def observe(
-    agent: State,
-    x: Vector,
-    action: int,
-    reward: float,
-    y: Vector,
-    next_allowed: Allowed,
-    end: int,
-    rng: Any,
-) -> None:
+def observe(agent: State, transition: Transition, rng: Any) -> None:
     """Count the transition; the loop puts it into the memory.
 
     A plan of several steps begins again when it is over, as if a new episode had begun.
@@ -67,9 +57,10 @@ def observe(
     agent.counters[TRANSITIONS] += 1
     agent.counters[STEP] += 1
     over = agent.counters[STEP] == len(agent.weights)
-    if end != CONTINUES or over:
+    ended = ends_episode(transition)
+    if ended or over:
         agent.counters[STEP] = 0
-    if end != CONTINUES or (over and len(agent.weights) > 1):
+    if ended or (over and len(agent.weights) > 1):
         agent.counters[ENDED] = 1
 
 
@@ -84,17 +75,7 @@ class PlanningAgent(Agent):
         act, observe, numba.typeof(State(np.zeros((1, 1)), np.zeros(4, np.int64)))
     )
     state: Any
-
-    def __init__(
-        self,
-        env: gym.Env[Any, Any] | str,
-        basis: BasisLike | None,
-        *,
-        discount: float,
-        seed: int | None,
-    ) -> None:
-        self._best: tuple[int, Matrix] | None = None  # transitions behind it, weights
-        super().__init__(env, basis, discount=discount, seed=seed)
+    _best: tuple[int, Matrix] | None = None  # transitions behind it, weights
 
     @abstractmethod
     def _plan_to_explore(self, transitions: Transitions) -> None:

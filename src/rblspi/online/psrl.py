@@ -54,18 +54,17 @@ from rblspi.online.table import (
     allow,
     best_action,
     concentration,
-    count_outcome,
+    count,
     end_of,
-    index,
     nameless,
     new_table,
     reward_noise,
     take_note,
-    take_reward,
 )
 from rblspi.online.table_agent import TableAgent
 from rblspi.online.table_planning import plan
-from rblspi.rollout.loop import CONTINUES, TERMINATED, AgentFunctions
+from rblspi.rollout.loop import AgentFunctions
+from rblspi.rollout.transition import Transition, ends_episode, is_terminal
 
 #: places in `State.counters`; MODEL_DUE: whether the next action needs a new model; STEPS_BEFORE:
 #: when the last one was drawn
@@ -91,27 +90,13 @@ def act(agent: State, x: Vector, allowed: Allowed, rng: Any) -> int:
 
 
 @jit_inlined
-def observe(
-    agent: State,
-    x: Vector,
-    action: int,
-    reward: float,
-    y: Vector,
-    next_allowed: Allowed,
-    end: int,
-    rng: Any,
-) -> None:
+def observe(agent: State, transition: Transition, rng: Any) -> None:
     """Count the transition; a new model is due after an episode, or where visits have doubled."""
-    states = len(x)
-    pair = action * states + index(x)
-    if end != TERMINATED:
-        allow(agent.table, y, next_allowed)
-    count_outcome(agent.table, pair, states if end == TERMINATED else index(y))  # line 8
-    take_reward(agent.table, pair, reward)
+    pair, _ = count(agent.table, transition)  # line 8
     agent.counters[STEPS] += 1
-    if end == TERMINATED:
+    if is_terminal(transition):
         agent.counters[TERMINATIONS] += 1
-    if end != CONTINUES:
+    if ends_episode(transition):
         agent.counters[EPISODES] += 1
         agent.counters[MODEL_DUE] = 1
     elif agent.counters[EPISODES] == 0:

@@ -46,7 +46,8 @@ from rblspi.online.noise_scale import (
 )
 from rblspi.online.schedule import is_due
 from rblspi.policies.choice import greedy
-from rblspi.rollout.loop import CONTINUES, TERMINATED, AgentFunctions
+from rblspi.rollout.loop import AgentFunctions
+from rblspi.rollout.transition import Transition, ends_episode, is_terminal
 
 #: transitions that an episode is assumed to have, where it is the period
 EPISODE = 100
@@ -100,19 +101,11 @@ def act(agent: State, x: Vector, allowed: Allowed, rng: Any) -> int:
 
 
 @jit_inlined
-def observe(
-    agent: State,
-    x: Vector,
-    action: int,
-    reward: float,
-    y: Vector,
-    next_allowed: Allowed,
-    end: int,
-    rng: Any,
-) -> None:
+def observe(agent: State, transition: Transition, rng: Any) -> None:
     """Absorb a transition; every K of them, improve the policy and sample a value function."""
-    ended = end != CONTINUES
-    terminal = end == TERMINATED or (ended and agent.limit_ends)
+    x, action, reward, y, next_allowed, _ = transition
+    ended = ends_episode(transition)
+    terminal = is_terminal(transition, agent.limit_ends)
     next_action = TERMINAL if terminal else _next_action(agent, y, next_allowed)
     append(agent.buffer, x, action, reward, y, next_action)  # lines 6-8
     agent.counters[TRANSITIONS] += 1

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from rblspi.core.compiled import jit_borrowing
 from rblspi.core.types import Allowed, Integers, Matrix, Vector
+from rblspi.rollout.transition import Transition, is_terminal
 
 #: outcomes that are kept for a state and action; rows of 64 would start 512 bytes apart, and
 #: their first elements would compete for one eighth of the processor's cache
@@ -138,6 +139,19 @@ def allow(table: Table, x: Vector, allowed: Allowed) -> bool:
         if table.forbidden[pair] != table.forbidden_before[pair]:
             others = True
     return others
+
+
+@jit_borrowing
+def count(table: Table, transition: Transition) -> tuple[int, int]:
+    """Count a transition: its pair, and the place of its outcome, see `count_outcome`."""
+    outcome = end_of(table)
+    if not is_terminal(transition):
+        allow(table, transition.y, transition.next_allowed)
+        outcome = index(transition.y)
+    pair = transition.action * end_of(table) + index(transition.x)
+    place = count_outcome(table, pair, outcome)
+    take_reward(table, pair, transition.reward)
+    return pair, place
 
 
 @jit_borrowing

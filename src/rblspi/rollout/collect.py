@@ -22,9 +22,10 @@ from rblspi.environments.vectors import as_vector, as_vectors, vector_space
 from rblspi.features.base import Features
 from rblspi.features.bounds import input_size, observation_shape
 from rblspi.policies.choice import random_action
-from rblspi.rollout.loop import EPISODES, STEPS, TERMINATED, TRUNCATED, AgentFunctions
+from rblspi.rollout.loop import EPISODES, STEPS, AgentFunctions
 from rblspi.rollout.session import Session
 from rblspi.rollout.steps import Act, Step, random_act, rollout
+from rblspi.rollout.transition import TERMINATED, TRUNCATED, Transition
 
 #: transitions of a chunk, and of a row group where it is written
 CHUNK = 2**19
@@ -115,24 +116,15 @@ def act(agent: Walker, x: Vector, allowed: Allowed, rng: Any) -> int:
 
 
 @jit_inlined
-def observe(
-    agent: Walker,
-    x: Vector,
-    action: int,
-    reward: float,
-    y: Vector,
-    next_allowed: Allowed,
-    end: int,
-    rng: Any,
-) -> None:
+def observe(agent: Walker, transition: Transition, rng: Any) -> None:
     """Write a row of the log."""
-    row, n = agent.log[agent.rows[0]], len(x)
+    row, n = agent.log[agent.rows[0]], len(transition.x)
     for i in range(n):
-        row[i] = x[i]
-        row[n + i] = y[i]
-    row[2 * n] = action
-    row[2 * n + 1] = reward
-    row[2 * n + 2] = end
+        row[i] = transition.x[i]
+        row[n + i] = transition.y[i]
+    row[2 * n] = transition.action
+    row[2 * n + 1] = transition.reward
+    row[2 * n + 2] = transition.end
     agent.rows[0] += 1
 
 

@@ -38,10 +38,8 @@ from rblspi.core.compiled import (
 from rblspi.core.held import hold, memory_for, reader, releaser
 from rblspi.core.linear_algebra import all_finite
 from rblspi.core.types import Allowed, Integers, Matrix, Vector
-from rblspi.rollout.memory import CONTINUES as CONTINUES
 from rblspi.rollout.memory import EPISODE, Memory, new_memory, remember
-from rblspi.rollout.memory import TERMINATED as TERMINATED
-from rblspi.rollout.memory import TRUNCATED as TRUNCATED
+from rblspi.rollout.transition import CONTINUES, TERMINATED, TRUNCATED, Transition
 
 #: values of ``EpisodeState.failure``
 FINE, BAD_OBSERVATION, BAD_REWARD, BAD_FEATURES = range(4)
@@ -89,16 +87,7 @@ def act(agent: Any, x: Vector, allowed: Allowed, rng: Any) -> int:
     raise NotImplementedError
 
 
-def observe(
-    agent: Any,
-    x: Vector,
-    action: int,
-    reward: float,
-    y: Vector,
-    next_allowed: Allowed,
-    end: int,
-    rng: Any,
-) -> None:
+def observe(agent: Any, transition: Transition, rng: Any) -> None:
     """Learn from a transition; stands for the agent's own function."""
     raise NotImplementedError
 
@@ -157,8 +146,9 @@ def interact(
             end = TERMINATED
         elif truncated or elapsed[0] == limit:
             end = TRUNCATED
-        observe(agent, x, action, reward, y, next_allowed, end, agent_rng)  # lines 6-12
-        remember(memory, elapsed[0] - 1, action, reward, observation, next_allowed, end)
+        transition = Transition(x, action, reward, y, next_allowed, end)
+        observe(agent, transition, agent_rng)  # lines 6-12
+        remember(memory, elapsed[0] - 1, observation, transition)
         x[:] = y
         allowed[:] = next_allowed
         counts[STEPS] += 1
@@ -183,7 +173,7 @@ class AgentFunctions(NamedTuple):
     """An agent as the loop sees it: two compiled functions over a state."""
 
     act: Callable[..., int]  # act(agent, x, allowed, rng)
-    observe: Callable[..., None]  # observe(agent, x, action, reward, y, next_allowed, end, rng)
+    observe: Callable[..., None]  # observe(agent, transition, rng)
     state_type: Any  # Numba's type of the agent's state, the first argument of both
 
     def require_signatures(self) -> None:
@@ -246,42 +236,38 @@ def plain_loop(agent: AgentFunctions) -> Callable[..., None]:
     there in place of both arguments. To take them from Python at every step would cost 40 us.
     """
     agent.require_signatures()
-    held = types.Tuple((agent.state_type, GENERATOR))
-    memory, names = INT[::1], {"read": reader(held), "release": releaser(held)}
-    parts: dict[str, Callable[..., Any]] = {
-        "act": Entry(agent.inside(_act, **names), memory, VECTOR, MASK, memory, what="the agent"),
-        "observe": Entry(
-            agent.inside(_observe, **names),
-            *(memory, VECTOR, INT, FLOAT, VECTOR, MASK, INT, memory),
-            what="the agent",
-        ),
-        "hold": Entry(agent.inside(_hold), agent.state_type, GENERATOR, memory, what="the agent"),
-        "release": Entry(agent.inside(_release, **names), memory, what="the agent"),
-    }
-    parts["interact"] = agent.inside(interact, **parts)
-    return agent.inside(_interact_holding, **parts, make_room=memory_for(held).copy)
+    held, memory = types.Tuple((agent.state_type, GENERATOR)), INT[::1]
+    empty = memory_for(held)
 
+    def entry(function: Callable[..., Any], *argument_types: Any) -> Entry:
+        source = agent.inside(function, read=reader(held), release=releaser(held))
+        return Entry(source, *argument_types, what="the agent")
 
-def _interact_holding(*arguments: Any) -> None:
-    """`interact` with memory in place of the agent's state and of its random numbers."""
-    *environment, agent, episode, memory, steps, record, counts, environment_rng, rng = arguments
-    held = make_room()
-    try:
-        hold(agent, rng, held)
-        interact(
-            *(*environment, held, episode, memory, steps, record, counts, environment_rng, held)
-        )
-    finally:
-        release(held)
+    hold_both = entry(_hold, agent.state_type, GENERATOR, memory)
+    release_both = entry(_release, memory)
+    act_held = entry(_act, memory, VECTOR, MASK, memory)
+    observe_held = entry(_observe, memory, VECTOR, INT, FLOAT, VECTOR, MASK, INT)
+
+    def observe_flat(room: Integers, transition: Transition, _rng: Integers) -> None:
+        observe_held(room, *transition)
+
+    loop = agent.inside(interact, act=act_held, observe=observe_flat)
+
+    def run(*arguments: Any) -> None:
+        """`interact` with memory in place of the agent's state and of its random numbers."""
+        *environment, state, episode, kept, steps, record, counts, environment_rng, rng = arguments
+        room = empty.copy()
+        try:
+            hold_both(state, rng, room)
+            loop(*environment, room, episode, kept, steps, record, counts, environment_rng, room)
+        finally:
+            release_both(room)
+
+    return run
 
 
 def read(memory: Integers) -> Any:
     """What memory holds; stands for what `reader` makes."""
-    raise NotImplementedError
-
-
-def make_room() -> Integers:
-    """Memory to hold it in; stands for memory of the right size."""
     raise NotImplementedError
 
 
@@ -296,17 +282,10 @@ def _act(memory: Integers, x: Vector, allowed: Allowed, _memory: Integers) -> in
 
 
 def _observe(
-    memory: Integers,
-    x: Vector,
-    action: int,
-    reward: float,
-    y: Vector,
-    next_allowed: Allowed,
-    end: int,
-    _memory: Integers,
+    memory: Integers, x: Vector, action: int, reward: float, y: Vector, allowed: Allowed, end: int
 ) -> None:
     agent, rng = read(memory)
-    observe(agent, x, action, reward, y, next_allowed, end, rng)
+    observe(agent, Transition(x, action, reward, y, allowed, end), rng)
 
 
 def _hold(agent: Any, rng: Any, memory: Integers) -> None:

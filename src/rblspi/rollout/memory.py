@@ -13,11 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from rblspi.core.check import LARGEST_COUNT
 from rblspi.core.compiled import jit
-from rblspi.core.types import Allowed, Integers, Matrix, Vector
+from rblspi.core.types import Integers, Matrix, Vector
 from rblspi.data.transitions import Transitions, with_masks
-
-#: how a transition leaves its episode: termination cuts the future off, truncation does not
-CONTINUES, TERMINATED, TRUNCATED = range(3)
+from rblspi.rollout.transition import CONTINUES, TERMINATED, TRUNCATED, Transition
 
 #: transitions that an agent keeps, unless its observations are large
 CAPACITY = 20_000
@@ -106,15 +104,7 @@ def new_memory(capacity: int, inputs: int, actions: int) -> Memory:
 
 
 @jit
-def remember(
-    memory: Memory,
-    step: int,
-    action: int,
-    reward: float,
-    observation: Vector,
-    next_allowed: Allowed,
-    end: int,
-) -> None:
+def remember(memory: Memory, step: int, observation: Vector, transition: Transition) -> None:
     """Keep a transition from the observation in the workspace to this one, or leave it out."""
     seen = memory.counters[SEEN]
     memory.counters[SEEN] = seen + 1
@@ -124,13 +114,13 @@ def remember(
     for j in range(len(observation)):
         memory.observations[place, j] = memory.workspace[j]
         memory.next_observations[place, j] = observation[j]
-    memory.actions[place] = action
-    memory.rewards[place] = reward
-    memory.ends[place] = end
+    memory.actions[place] = transition.action
+    memory.rewards[place] = transition.reward
+    memory.ends[place] = transition.end
     memory.episodes[place] = memory.counters[EPISODE]
     memory.steps[place] = step
-    for a in range(len(next_allowed)):
-        memory.next_allowed[place, a] = next_allowed[a]
+    for a in range(len(transition.next_allowed)):
+        memory.next_allowed[place, a] = transition.next_allowed[a]
 
 
 @jit

@@ -1,0 +1,34 @@
+"""One transition, as the loop passes it to an agent."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from rblspi.core.compiled import jit_inlined
+from rblspi.core.types import Allowed, Vector
+
+#: how a transition leaves its episode: termination cuts the future off, truncation does not
+CONTINUES, TERMINATED, TRUNCATED = range(3)
+
+
+class Transition(NamedTuple):
+    """From the features of one observation to those of the next."""
+
+    x: Vector  # phi(s)                           (n,)
+    action: int
+    reward: float
+    y: Vector  # phi(s')                          (n,)
+    next_allowed: Allowed  # which actions in s'  (actions,)
+    end: int  # CONTINUES, TERMINATED or TRUNCATED
+
+
+@jit_inlined
+def ends_episode(transition: Transition) -> bool:
+    """Whether the next action belongs to another episode."""
+    return transition.end != CONTINUES
+
+
+@jit_inlined
+def is_terminal(transition: Transition, limit_ends: bool = False) -> bool:
+    """Whether nothing follows; with ``limit_ends``, also where the episode was cut short."""
+    return transition.end == TERMINATED or (limit_ends and transition.end == TRUNCATED)
