@@ -7,19 +7,19 @@ from typing import Annotated
 
 import typer
 
+from rblspi.cli import options
 from rblspi.cli.logs import columns_of, open_log
-from rblspi.cli.options import ColumnsOption, LogArgument, Quiet, SkipBad
 
 
 def check(
-    data: LogArgument,
-    columns: ColumnsOption = None,
-    skip_bad: SkipBad = False,
+    data: options.LogArgument,
+    columns: options.ColumnsOption = None,
+    skip_bad: options.SkipBad = False,
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", metavar="DIR", help="Write data.html with pictures there."),
     ] = None,
-    quiet: Quiet = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Show the columns of a log, what they hold, and what may be wrong with them."""
     from rblspi.offline import data_report

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import gymnasium as gym
 import typer
 
-from rblspi.cli import parsing
-from rblspi.cli.options import EnvironmentArgument, EnvironmentSettings, Explore, Quiet, Seed, Wrap
+from rblspi.cli import options, parsing
 from rblspi.core.progress import progress
 
 if TYPE_CHECKING:
@@ -18,17 +17,17 @@ if TYPE_CHECKING:
 
 
 def collect(
-    env: EnvironmentArgument,
+    env: options.EnvironmentArgument,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE.parquet")],
     transitions: Annotated[int, typer.Option(min=1)] = 100_000,
     policy: Annotated[
         str, typer.Option(metavar="random|SAVED", help="Random actions, or a saved policy's.")
     ] = "random",
-    explore: Explore = False,
-    seed: Seed = 0,
-    env_set: EnvironmentSettings = None,
-    wrap: Wrap = None,
-    quiet: Quiet = False,
+    explore: options.Explore = False,
+    seed: options.Seed = 0,
+    env_set: options.EnvironmentSettings = None,
+    wrap: options.Wrap = None,
+    quiet: options.Quiet = False,
 ) -> None:
     """Write transitions to a Parquet file, for rblspi fit.
 

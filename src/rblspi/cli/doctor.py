@@ -7,15 +7,14 @@ from typing import Annotated
 
 import typer
 
-from rblspi.cli import parsing
-from rblspi.cli.options import EnvironmentOption, EnvironmentSettings, SavedArgument, Wrap
+from rblspi.cli import options, parsing
 
 
 def doctor(
-    saved: SavedArgument,
-    env: EnvironmentOption = None,
-    env_set: EnvironmentSettings = None,
-    wrap: Wrap = None,
+    saved: options.SavedArgument,
+    env: options.EnvironmentOption = None,
+    env_set: options.EnvironmentSettings = None,
+    wrap: options.Wrap = None,
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
     """Look for what keeps a saved agent from learning, with evidence and what to try."""

@@ -8,25 +8,17 @@ from typing import Annotated
 
 import typer
 
-from rblspi.cli import parsing
-from rblspi.cli.options import (
-    EnvironmentOption,
-    EnvironmentSettings,
-    Explore,
-    SavedArgument,
-    Seed,
-    Wrap,
-)
+from rblspi.cli import options, parsing
 
 
 def evaluate(
-    saved: SavedArgument,
+    saved: options.SavedArgument,
     episodes: Annotated[int, typer.Option(min=1)] = 100,
-    seed: Seed = 0,
-    explore: Explore = False,
-    env: EnvironmentOption = None,
-    env_set: EnvironmentSettings = None,
-    wrap: Wrap = None,
+    seed: options.Seed = 0,
+    explore: options.Explore = False,
+    env: options.EnvironmentOption = None,
+    env_set: options.EnvironmentSettings = None,
+    wrap: options.Wrap = None,
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
     """Let a saved agent or policy act without learning, and report mean return and length."""

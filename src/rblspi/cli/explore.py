@@ -8,19 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from rblspi.cli import parsing
-from rblspi.cli.logs import observations_of
-from rblspi.cli.options import (
-    AtOption,
-    ColumnsOption,
-    DataOption,
-    EnvironmentOption,
-    EnvironmentSettings,
-    GridOption,
-    NamesOption,
-    SavedArgument,
-    Seed,
-)
+from rblspi.cli import options, parsing
+from rblspi.cli.drawing import domain_arguments
 from rblspi.core.progress import say
 
 #: seconds between two looks at the file of an agent that learns, and between reloads of its page
@@ -28,7 +17,7 @@ LOOK_EVERY = 2.0
 
 
 def explore(
-    saved: SavedArgument,
+    saved: options.SavedArgument,
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", metavar="FILE.html", help="The page, unless beside it."),
@@ -39,14 +28,14 @@ def explore(
             "--live", help="Write the page again whenever the agent is saved; Ctrl-C ends."
         ),
     ] = False,
-    at: AtOption = None,
-    names: NamesOption = None,
-    grid: GridOption = None,
-    data: DataOption = None,
-    columns: ColumnsOption = None,
-    seed: Seed = 0,
-    env: EnvironmentOption = None,
-    env_set: EnvironmentSettings = None,
+    at: options.AtOption = None,
+    names: options.NamesOption = None,
+    grid: options.GridOption = None,
+    data: options.DataOption = None,
+    columns: options.ColumnsOption = None,
+    seed: options.Seed = 0,
+    env: options.EnvironmentOption = None,
+    env_set: options.EnvironmentSettings = None,
 ) -> None:
     """Write a page to look around in: value, uncertainty and policy over any two dimensions.
 
@@ -56,29 +45,26 @@ def explore(
     target = out or parsing.saved_file(saved).with_name("explore.html")
     if target.suffix != ".html":
         raise ValueError(f"--out {target} must end in .html")
-    options: dict[str, Any] = {
-        "at": None if at is None else parsing.numbers("--at", at),
-        "names": None if names is None else parsing.words(names),
-        "grid": None if grid is None else parsing.grid(grid),
-        "data": observations_of(data, columns),
+    drawing: dict[str, Any] = {
+        **domain_arguments(at, names, grid, data, columns),
         "seed": seed,
         "reload": LOOK_EVERY if live else None,
     }
     given = parsing.assignments("--env-set", env_set)
     target.parent.mkdir(parents=True, exist_ok=True)
-    _write(saved, env, given, target, options)
+    _write(saved, env, given, target, drawing)
     print(f"open {target}")
     if live:
-        _follow(saved, env, given, target, options)
+        _follow(saved, env, given, target, drawing)
 
 
 def _write(
-    saved: Path, env: str | None, given: dict[str, Any], target: Path, options: dict[str, Any]
+    saved: Path, env: str | None, given: dict[str, Any], target: Path, drawing: dict[str, Any]
 ) -> None:
     from rblspi.plotting import explorer
 
     loaded = parsing.load(saved, env, given)
-    explorer.write(loaded.actor, target, loaded.env, **options)
+    explorer.write(loaded.actor, target, loaded.env, **drawing)
 
 
 def _follow(saved: Path, *arguments: Any) -> None:

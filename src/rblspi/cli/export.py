@@ -7,12 +7,11 @@ from typing import Annotated
 
 import typer
 
-from rblspi.cli import parsing
-from rblspi.cli.options import SavedArgument
+from rblspi.cli import options, parsing
 
 
 def export(
-    saved: SavedArgument,
+    saved: options.SavedArgument,
     out: Annotated[
         Path,
         typer.Argument(

@@ -13,18 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import gymnasium as gym
 import typer
 
-from rblspi.cli import completion, parsing
+from rblspi.cli import completion, options, parsing
 from rblspi.cli.logs import columns_of, open_log
-from rblspi.cli.options import (
-    BasisOption,
-    Cluster,
-    ColumnsOption,
-    EnvironmentSettings,
-    LogArgument,
-    Quiet,
-    Settings,
-    SkipBad,
-)
 from rblspi.core.progress import Tell, progress, say
 
 if TYPE_CHECKING:
@@ -45,7 +35,7 @@ _MANY_WEIGHTS = 20_000
 
 
 def fit(
-    data: LogArgument,
+    data: options.LogArgument,
     algo: Annotated[
         str,
         typer.Option(
@@ -60,25 +50,25 @@ def fit(
             autocompletion=completion.environments,
         ),
     ] = None,
-    env_set: EnvironmentSettings = None,
-    basis: BasisOption = None,
+    env_set: options.EnvironmentSettings = None,
+    basis: options.BasisOption = None,
     policy: Annotated[
         Path | None,
         typer.Option(metavar="SAVED", help="Value this policy, not the one that made the data."),
     ] = None,
-    set_: Settings = None,
-    columns: ColumnsOption = None,
+    set_: options.Settings = None,
+    columns: options.ColumnsOption = None,
     actions: Annotated[
         int | None, typer.Option(min=1, show_default="the environment's, or those in the data")
     ] = None,
-    skip_bad: SkipBad = False,
+    skip_bad: options.SkipBad = False,
     decisions: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE", help="Also learn from decisions that rblspi serve wrote down there."
         ),
     ] = None,
-    cluster: Cluster = None,
+    cluster: options.Cluster = None,
     save: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Write policy.npz there, for evaluate, watch and show."),
@@ -86,7 +76,7 @@ def fit(
     strict: Annotated[
         bool, typer.Option("--strict", help="End with code 3 if the policy is not to be trusted.")
     ] = False,
-    quiet: Quiet = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Fit a policy (fqi, lspi, blspi) or the values of one (lstd, blstd) to logged transitions.
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rblspi.cli.options import Cluster
+from rblspi.cli import options
 from rblspi.cli.reproduce import run_figures
 from rblspi.core.progress import say
 from rblspi.registry import nearest
@@ -31,7 +31,7 @@ def readings(
     jobs: Annotated[
         int | None, typer.Option(min=1, help="Worker processes: one for every processor.")
     ] = None,
-    cluster: Cluster = None,
+    cluster: options.Cluster = None,
     out: Annotated[Path, typer.Option(help="Folder of results.")] = Path("results/readings"),
     report: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Folder of the report: OUT unless given.")

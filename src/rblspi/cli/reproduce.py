@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rblspi.cli import completion
-from rblspi.cli.options import Cluster
+from rblspi.cli import completion, options
 from rblspi.core.progress import duration, progress, say
 from rblspi.registry import nearest
 
@@ -50,7 +49,7 @@ def reproduce(
     jobs: Annotated[
         int | None, typer.Option(min=1, help="Worker processes: one for every processor.")
     ] = None,
-    cluster: Cluster = None,
+    cluster: options.Cluster = None,
     out: Annotated[
         Path | None,
         typer.Option(help="Folder of results: results/paper, or results/quick with --quick."),

@@ -7,20 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rblspi.cli import parsing
-from rblspi.cli.logs import observations_of
-from rblspi.cli.options import (
-    AtOption,
-    ColumnsOption,
-    DataOption,
-    EnvironmentOption,
-    EnvironmentSettings,
-    GridOption,
-    NamesOption,
-    SavedArgument,
-    Seed,
-    Wrap,
-)
+from rblspi.cli import options, parsing
+from rblspi.cli.drawing import domain_arguments
 
 if TYPE_CHECKING:
     from rblspi.online import Agent
@@ -28,32 +16,29 @@ if TYPE_CHECKING:
 
 
 def show(
-    saved: SavedArgument,
+    saved: options.SavedArgument,
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", metavar="DIR", help="Where the pictures go, unless beside it."),
     ] = None,
-    at: AtOption = None,
-    names: NamesOption = None,
-    grid: GridOption = None,
-    data: DataOption = None,
-    columns: ColumnsOption = None,
+    at: options.AtOption = None,
+    names: options.NamesOption = None,
+    grid: options.GridOption = None,
+    data: options.DataOption = None,
+    columns: options.ColumnsOption = None,
     resolution: Annotated[int, typer.Option(min=2, max=1000, help="Points a side.")] = 121,
     calibration: Annotated[
         bool,
         typer.Option("--calibration", help="How often the true value is in the stated interval."),
     ] = False,
-    seed: Seed = 0,
-    env: EnvironmentOption = None,
-    env_set: EnvironmentSettings = None,
-    wrap: Wrap = None,
+    seed: options.Seed = 0,
+    env: options.EnvironmentOption = None,
+    env_set: options.EnvironmentSettings = None,
+    wrap: options.Wrap = None,
 ) -> None:
     """Print the settings of an agent or policy, and write maps of value, uncertainty and policy."""
     drawing: dict[str, Any] = {
-        "at": None if at is None else parsing.numbers("--at", at),
-        "names": None if names is None else parsing.words(names),
-        "grid": None if grid is None else parsing.grid(grid),
-        "data": observations_of(data, columns),
+        **domain_arguments(at, names, grid, data, columns),
         "resolution": resolution,
         "seed": seed,
     }

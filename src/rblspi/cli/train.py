@@ -11,18 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from rblspi.cli import completion, parsing
+from rblspi.cli import completion, options, parsing
 from rblspi.cli import config as configuration
 from rblspi.cli.keeping import CHECKPOINT_EVERY, keeping
-from rblspi.cli.options import (
-    BasisOption,
-    EnvironmentOption,
-    EnvironmentSettings,
-    OptionalEnvironmentArgument,
-    Quiet,
-    Settings,
-    Wrap,
-)
 from rblspi.core.files import locked
 from rblspi.core.progress import duration, say
 
@@ -64,7 +55,7 @@ class Plan(NamedTuple):
 
 
 def train(
-    env: OptionalEnvironmentArgument = None,
+    env: options.OptionalEnvironmentArgument = None,
     algo: Annotated[
         str | None,
         typer.Option(
@@ -73,17 +64,17 @@ def train(
             autocompletion=completion.online_algorithms,
         ),
     ] = None,
-    basis: BasisOption = None,
+    basis: options.BasisOption = None,
     episodes: Annotated[int | None, typer.Option(min=1, help="Learn for so many episodes.")] = None,
     timesteps: Annotated[
         int | None,
         typer.Option(min=1, help="Learn for so many steps.", show_default=f"{DEFAULT_TIMESTEPS:,}"),
     ] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Of everything random.")] = None,
-    set_: Settings = None,
-    env_option: EnvironmentOption = None,
-    env_set: EnvironmentSettings = None,
-    wrap: Wrap = None,
+    set_: options.Settings = None,
+    env_option: options.EnvironmentOption = None,
+    env_set: options.EnvironmentSettings = None,
+    wrap: options.Wrap = None,
     config: Annotated[
         Path | None, typer.Option(metavar="FILE.toml", help="Settings; what is typed overrides it.")
     ] = None,
@@ -132,7 +123,7 @@ def train(
             show_default=f"{CHECKPOINT_EVERY:g}",
         ),
     ] = None,
-    quiet: Quiet = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Train an agent. Ctrl-C stops and keeps what was learnt.
 
@@ -397,7 +388,7 @@ def _summarise(agent: Agent, seconds: float, plan: Plan, interrupted: bool) -> N
         length, episode_return = episodes.mean(axis=0)
         print(f"last {len(episodes)} episodes: return {episode_return:.4g}, length {length:.4g}")
     if folder is not None:
-        options = parsing.again(_identifier(agent, plan), plan.wrap)
-        print(f"saved in {folder}: next, rblspi show {folder}{options}")
+        again = parsing.again(_identifier(agent, plan), plan.wrap)
+        print(f"saved in {folder}: next, rblspi show {folder}{again}")
     else:
         print("not saved: next time add --save DIR")

@@ -11,15 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rblspi.cli import parsing
-from rblspi.cli.options import (
-    EnvironmentOption,
-    EnvironmentSettings,
-    Explore,
-    SavedArgument,
-    Seed,
-    Wrap,
-)
+from rblspi.cli import options, parsing
 from rblspi.core.files import replacing
 
 if TYPE_CHECKING:
@@ -31,20 +23,20 @@ if TYPE_CHECKING:
 
 
 def watch(
-    saved: SavedArgument,
+    saved: options.SavedArgument,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="FILE", help="A .gif or an .mp4.")
     ] = None,
     episodes: Annotated[int, typer.Option(min=1)] = 1,
     steps: Annotated[int, typer.Option(min=1, help="Frames of the whole film at the most.")] = 1000,
-    seed: Seed = 0,
+    seed: options.Seed = 0,
     fps: Annotated[
         int | None, typer.Option(min=1, max=100, show_default="the environment's own")
     ] = None,
-    explore: Explore = False,
-    env: EnvironmentOption = None,
-    env_set: EnvironmentSettings = None,
-    wrap: Wrap = None,
+    explore: options.Explore = False,
+    env: options.EnvironmentOption = None,
+    env_set: options.EnvironmentSettings = None,
+    wrap: options.Wrap = None,
 ) -> None:
     """Write a GIF or MP4 of what a saved agent or policy does."""
     target = out or parsing.saved_file(saved).with_name("episode.gif")
@@ -109,8 +101,8 @@ def _write_gif(path: Path, frames: list[NDArray[np.uint8]], rate: int) -> None:
     first, *rest = (Image.fromarray(frame).quantize(64) for frame in frames)
     # A GIF counts in hundredths of a second, and viewers do not go below two of them.
     duration = max(round(100 / rate), 2) * 10
-    options: dict[str, Any] = {"append_images": rest, "duration": duration, "loop": 0}
-    first.save(path, format="GIF", save_all=True, **options)
+    settings: dict[str, Any] = {"append_images": rest, "duration": duration, "loop": 0}
+    first.save(path, format="GIF", save_all=True, **settings)
 
 
 def _write_mp4(path: Path, frames: list[NDArray[np.uint8]], rate: int) -> None:
@@ -121,9 +113,9 @@ def _write_mp4(path: Path, frames: list[NDArray[np.uint8]], rate: int) -> None:
             'MP4 needs imageio-ffmpeg: pip install "rblspi[render]", or write a .gif'
         ) from error
     height, width = (side - side % 2 for side in frames[0].shape[:2])  # which the codec needs
-    options = f"-f rawvideo -pix_fmt rgb24 -s {width}x{height} -r {rate} -i - -c:v libx264"
-    options += " -pix_fmt yuv420p -f mp4 -loglevel error -y"
-    command, pipe = [get_ffmpeg_exe(), *options.split(), str(path)], subprocess.PIPE
+    settings = f"-f rawvideo -pix_fmt rgb24 -s {width}x{height} -r {rate} -i - -c:v libx264"
+    settings += " -pix_fmt yuv420p -f mp4 -loglevel error -y"
+    command, pipe = [get_ffmpeg_exe(), *settings.split(), str(path)], subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stderr=pipe) as process:
         assert process.stdin is not None
         try:
