@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import cache, partial
 from hashlib import blake2b
 from typing import Any, NamedTuple, Self
@@ -22,7 +22,7 @@ from rblspi.offline.accumulation import (
     require_finite,
     sums_of_policy,
 )
-from rblspi.offline.iterations import Iteration
+from rblspi.offline.iterations import Iteration, OnIteration
 from rblspi.policies.choice import Greedy, best_actions, masked
 from rblspi.policies.given import PolicyFunction, first_action
 
@@ -55,7 +55,7 @@ def fitted_q_iteration(
     ridge: float,
     max_iterations: int,
     tolerance: float,
-    tell: Callable[[Iteration], object] | None = None,
+    tell: OnIteration | None = None,
 ) -> Fitted:
     """Regress, repeat, passing over the data each time.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ from rblspi.data.transitions import Transitions
 from rblspi.features import BasisLike
 from rblspi.offline.accumulation import PolicySums, Problem, sums_of_policy
 from rblspi.offline.fitted_q import fitted_q_iteration, greedy_in
-from rblspi.offline.iterations import Iteration
+from rblspi.offline.iterations import OnIteration
 from rblspi.offline.model_selection import RIDGE
 from rblspi.offline.policy_learner import PolicyLearner
 
@@ -86,10 +86,7 @@ class FQI(PolicyLearner):
     columns: Columns | None = None
 
     def _find(
-        self,
-        problem: Problem,
-        chunks: Iterable[Transitions],
-        callback: Callable[[Iteration], object] | None,
+        self, problem: Problem, chunks: Iterable[Transitions], callback: OnIteration | None
     ) -> None:
         default = RIDGE if self.selection_ is None else self.selection_.ridge
         self.ridge_ = default if self.ridge is None else self.ridge

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
 
 from rblspi.core.types import Vector
 
@@ -28,3 +29,7 @@ class Iteration(NamedTuple):
     changed: int
     change: float  # of the weights, relative to their length; infinite for the first policy
     mixed: int = 1  # the number of policies in a mixture
+
+
+#: Called with every iteration as soon as it is done.
+OnIteration: TypeAlias = Callable[[Iteration], object]

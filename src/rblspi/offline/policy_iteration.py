@@ -33,7 +33,7 @@ from rblspi.offline.accumulation import (
     sums_of_policy,
 )
 from rblspi.offline.fitted_q import fitted_q_iteration, greedy_in, on_observations
-from rblspi.offline.iterations import Iteration
+from rblspi.offline.iterations import Iteration, OnIteration
 from rblspi.offline.judge import Judge
 from rblspi.offline.model_selection import first_rows
 from rblspi.offline.policy_learner import PolicyLearner
@@ -51,10 +51,7 @@ class PolicyIteration(PolicyLearner):
     _sums: PolicySums  # over all transitions so far
 
     def _find(
-        self,
-        problem: Problem,
-        chunks: Iterable[Transitions],
-        callback: Callable[[Iteration], object] | None,
+        self, problem: Problem, chunks: Iterable[Transitions], callback: OnIteration | None
     ) -> None:
         initial = self._initial_policy(problem, chunks)
         improve = partial(self._improve, problem)
@@ -64,9 +61,7 @@ class PolicyIteration(PolicyLearner):
             found = self._kept(found, initial, problem, chunks)
         self._settle(problem, found)
 
-    def partial_fit(
-        self, transitions: Data, callback: Callable[[Iteration], object] | None = None
-    ) -> Self:
+    def partial_fit(self, transitions: Data, callback: OnIteration | None = None) -> Self:
         """Add transitions, and iterate again from the policy that was found so far.
 
         Sums over the new transitions follow every policy, and are merged with those over the
@@ -159,7 +154,7 @@ def iterate(
     policy: BatchPolicy,
     max_iterations: int,
     tolerance: float,
-    tell: Callable[[Iteration], object] | None = None,
+    tell: OnIteration | None = None,
 ) -> Result:
     """Evaluate, improve, repeat, starting with a policy and passing over the data each time.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from copy import copy
 from typing import Any, Self
 
@@ -17,7 +17,7 @@ from rblspi.data.transitions import Transitions
 from rblspi.features import BasisLike
 from rblspi.offline.accumulation import Data, Problem, over_chunks
 from rblspi.offline.estimator import Estimator
-from rblspi.offline.iterations import ConvergenceWarning, Iteration
+from rblspi.offline.iterations import ConvergenceWarning, Iteration, OnIteration
 from rblspi.offline.model_selection import Selection, candidates, select
 from rblspi.offline.off_policy import policy_value
 from rblspi.policies.linear import LinearPolicy
@@ -39,7 +39,7 @@ class PolicyLearner(Estimator):
     cycle_: int
     history_: list[Iteration]
 
-    def fit(self, transitions: Data, callback: Callable[[Iteration], object] | None = None) -> Self:
+    def fit(self, transitions: Data, callback: OnIteration | None = None) -> Self:
         """Find a policy.
 
         Parameters
@@ -72,10 +72,7 @@ class PolicyLearner(Estimator):
 
     @abstractmethod
     def _find(
-        self,
-        problem: Problem,
-        chunks: Iterable[Transitions],
-        callback: Callable[[Iteration], object] | None,
+        self, problem: Problem, chunks: Iterable[Transitions], callback: OnIteration | None
     ) -> None:
         """Find the policy, and set the fitted attributes."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from contextlib import nullcontext
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
 import gymnasium as gym
 import numpy as np
@@ -79,6 +79,18 @@ class Domain(NamedTuple):
             first, _ = limits(self.space)
             rows = (first[0] + row * self.grid[1] + column)[:, None]
         return rows.reshape(-1, *observation_shape(self.space))
+
+
+class DomainArguments(TypedDict, total=False):
+    """What may be said of a domain; see `find`."""
+
+    at: Sequence[float] | None
+    low: float | Sequence[float] | None
+    high: float | Sequence[float] | None
+    names: Sequence[str] | None
+    grid: Grid | None
+    data: ArrayLike | None
+    seed: int
 
 
 def find(

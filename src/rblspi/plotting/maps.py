@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations, cycle, islice
 from textwrap import wrap
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 import gymnasium as gym
 import numpy as np
@@ -21,13 +21,12 @@ from matplotlib.colors import BoundaryNorm, ListedColormap, LogNorm, Normalize
 from matplotlib.figure import Figure as Drawing
 from matplotlib.patches import Patch
 from matplotlib.ticker import FormatStrFormatter, LogLocator, MaxNLocator, NullFormatter
-from numpy.typing import ArrayLike
 
 from rblspi.core import check
 from rblspi.core.types import Array, Integers, Mask, Matrix
 from rblspi.offline.coverage import THRESHOLD, narrowing
 from rblspi.plotting import domain as domains
-from rblspi.plotting.domain import Domain, Grid
+from rblspi.plotting.domain import Domain, DomainArguments
 from rblspi.plotting.style import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILLION
 from rblspi.policies.linear import LinearPolicy
 from rblspi.rollout.evaluate import Actor, evaluated_policy_of
@@ -98,14 +97,8 @@ def compute(
     env: gym.Env[Any, Any] | str | None = None,
     *,
     resolution: int = 121,
-    at: Sequence[float] | None = None,
     pairs: Sequence[tuple[int, int]] | None = None,
-    low: float | Sequence[float] | None = None,
-    high: float | Sequence[float] | None = None,
-    names: Sequence[str] | None = None,
-    grid: Grid | None = None,
-    data: ArrayLike | None = None,
-    seed: int = 0,
+    **domain_arguments: Unpack[DomainArguments],
 ) -> Maps:
     """Evaluate a policy on grids over its observations.
 
@@ -116,7 +109,7 @@ def compute(
         Number of grid points along each dimension.
     pairs : sequence of (int, int), optional
         Dimensions to draw against each other; by default all pairs.
-    env, at, low, high, names, grid, data, seed
+    env, **domain_arguments
         As for `rblspi.plotting.domain.find`.
 
     Notes
@@ -126,9 +119,7 @@ def compute(
     """
     check.count("resolution", resolution, least=2)
     policy = replace(evaluated_policy_of(actor), second=None)
-    domain = domains.find(
-        actor, env, at=at, low=low, high=high, names=names, grid=grid, data=data, seed=seed
-    )
+    domain = domains.find(actor, env, **domain_arguments)
     axes = [
         np.arange(a, b + 1) if domain.whole else np.linspace(a, b, resolution)
         for a, b in zip(domain.low, domain.high, strict=True)

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import replace
 from importlib.resources import files
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import gymnasium as gym
-from numpy.typing import ArrayLike
 
 from rblspi.core.archive import printable
 from rblspi.core.files import write_text
 from rblspi.plotting import domain as domains
-from rblspi.plotting.domain import Grid
+from rblspi.plotting.domain import DomainArguments
 from rblspi.plotting.html import document, text
 from rblspi.rollout.evaluate import Actor, evaluated_policy_of
 
@@ -40,14 +38,8 @@ def write(
     path: str | PathLike[str],
     env: gym.Env[Any, Any] | str | None = None,
     *,
-    at: Sequence[float] | None = None,
-    low: float | Sequence[float] | None = None,
-    high: float | Sequence[float] | None = None,
-    names: Sequence[str] | None = None,
-    grid: Grid | None = None,
-    data: ArrayLike | None = None,
-    seed: int = 0,
     reload: float | None = None,
+    **domain_arguments: Unpack[DomainArguments],
 ) -> Path:
     """Write a page with maps that follow sliders, and values that follow the pointer.
 
@@ -58,7 +50,7 @@ def write(
     ----------
     actor : Agent or LinearPolicy
     path : path
-    env, at, low, high, names, grid, data, seed
+    env, **domain_arguments
         As for `rblspi.plotting.domain.find`.
     reload : float, optional
         Seconds after which the page reads its file again, for a file that is written again.
@@ -72,9 +64,7 @@ def write(
     from rblspi.plotting.explorer.numbers import page_numbers
 
     policy = replace(evaluated_policy_of(actor), second=None)  # the page has only its numbers
-    domain = domains.find(
-        actor, env, at=at, low=low, high=high, names=names, grid=grid, data=data, seed=seed
-    )
+    domain = domains.find(actor, env, **domain_arguments)
     numbers = page_numbers(policy, domain)
     parts, curve = _parts(actor, policy, domain, numbers)
     script, body = _embedded(parts, curve, _title(policy), _lead(actor, policy))
