@@ -9,9 +9,9 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from rblspi import LSVIUCB, Agent, OneHot, RBFGrid
+from rblspi import LSVIUCB, OneHot, RBFGrid
 from rblspi.online.value_iteration import Regression, Rows
-from tests.support.agents import assert_same_bits
+from tests.support.agents import assert_resumes_to_the_bit
 from tests.support.diary import Diary
 from tests.support.textbook_planning import TextbookLSVIUCB, walk
 
@@ -100,14 +100,7 @@ def test_it_finds_the_treasure_of_a_deep_sea() -> None:
 
 @pytest.mark.parametrize("env", [SEA, RIVER])
 def test_learning_in_parts_and_after_a_load_gives_the_same_bits(env: str, tmp_path: Path) -> None:
-    whole = LSVIUCB(env, seed=6).learn(300)
-    half = LSVIUCB(env, seed=6).learn(123)
-    half.save(tmp_path / "agent.npz")
-    loaded = Agent.load(tmp_path / "agent.npz")
-    for steps in (1, 99, 77):
-        loaded.learn(steps, reset_num_timesteps=False)
-    assert_same_bits(whole, loaded)
-    np.testing.assert_array_equal(whole._weights(False), loaded._weights(False))
+    assert_resumes_to_the_bit(lambda: LSVIUCB(env, seed=6), 300, tmp_path / "agent.npz")
 
 
 def test_settings_are_checked() -> None:

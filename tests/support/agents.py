@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+
 import numpy as np
 
 from rblspi import Agent
@@ -17,3 +20,16 @@ def assert_same_bits(one: Agent, other: Agent) -> None:
     np.testing.assert_array_equal(one.episodes, other.episodes)
     assert one.num_timesteps == other.num_timesteps
     assert one.rng.bit_generator.state == other.rng.bit_generator.state
+
+
+def assert_resumes_to_the_bit(make: Callable[[], Agent], steps: int, path: Path) -> None:
+    """Learning in parts, and after a load, gives what learning in one go does."""
+    whole, half = make().learn(steps), make().learn(steps // 2)
+    half.policy()  # looking changes nothing
+    half.save(path)
+    loaded = Agent.load(path)
+    rest = steps - steps // 2
+    for part in (1, rest // 3, rest - 1 - rest // 3):
+        loaded.learn(part, reset_num_timesteps=False)
+    assert_same_bits(whole, loaded)
+    np.testing.assert_array_equal(whole.policy().weights, loaded.policy().weights)
