@@ -123,6 +123,9 @@ class MyAgent(Agent):
     def _weights(self, explore: bool) -> Vector:
         return self.state.weights
 
+    def _follows_an_episode(self) -> bool:
+        return True
+
     def _exploring_epsilon(self) -> float:
         return self.epsilon
 

@@ -8,11 +8,16 @@ import math
 import sys
 from collections.abc import Mapping
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeAlias
 
 import gymnasium as gym
+from gymnasium.vector import VectorEnv
 
 from rblspi.core.archive import printable, short
+from rblspi.environments.copies import Copies
+
+#: what a user may pass as an environment: itself, many copies that step together, or its id
+EnvironmentLike: TypeAlias = gym.Env[Any, Any] | VectorEnv[Any, Any, Any] | str
 
 #: of a whole number in a description: a larger one might be a number of states that fill the memory
 _LARGEST_ARGUMENT = 10**6
@@ -25,8 +30,8 @@ _modules: dict[str, str] = {}
 _ARGUMENTS_OF_MAKE = frozenset(inspect.signature(gym.make).parameters) | {"render_mode"}
 
 
-def make(env: gym.Env[Any, Any] | str, **arguments: Any) -> gym.Env[Any, Any]:
-    """The environment itself, or the one with this id.
+def make(env: EnvironmentLike, **arguments: Any) -> gym.Env[Any, Any]:
+    """The environment itself, or the one with this id; of a vector environment its `Copies`.
 
     Of ``module:EnvId`` the module is imported first; it may be in the current folder. Only a name
     that the user typed or wrote may come here, because importing a module runs it.
@@ -38,6 +43,8 @@ def make(env: gym.Env[Any, Any] | str, **arguments: Any) -> gym.Env[Any, Any]:
     """
     if isinstance(env, gym.Env):
         return env
+    if isinstance(env, VectorEnv):
+        return Copies(env)
     if not isinstance(env, str):
         raise TypeError(f"env={env!r} is neither a Gymnasium environment nor the id of one")
     module, colon, name = env.rpartition(":")

@@ -15,7 +15,6 @@ from functools import partial
 from os import PathLike
 from typing import Any, ClassVar, NamedTuple, Self
 
-import gymnasium as gym
 import numpy as np
 from numpy.typing import ArrayLike
 from threadpoolctl import threadpool_limits
@@ -23,7 +22,7 @@ from threadpoolctl import threadpool_limits
 from rblspi.core import check
 from rblspi.core.progress import Tell, progress
 from rblspi.core.types import Array, Matrix, Vector
-from rblspi.environments.lookup import describe, discrete_actions, make
+from rblspi.environments.lookup import EnvironmentLike, describe, discrete_actions, make
 from rblspi.environments.masks import action_mask
 from rblspi.environments.vectors import as_vectors
 from rblspi.features import BasisLike, as_basis, default_basis, with_bounds
@@ -36,8 +35,8 @@ from rblspi.policies.linear import ActionValues, LinearPolicy, action_names_of, 
 from rblspi.registry import name_of
 from rblspi.rollout.loop import EPISODES, STEPS, AgentFunctions
 from rblspi.rollout.memory import capacity_for
-from rblspi.rollout.session import Session
 from rblspi.rollout.steps import observe_random_actions
+from rblspi.rollout.vector_session import session_for
 
 Callback = Callable[["Agent"], bool | None]
 
@@ -81,7 +80,7 @@ class Agent(ABC):
 
     def __init__(
         self,
-        env: gym.Env[Any, Any] | str,
+        env: EnvironmentLike,
         basis: BasisLike | None,
         *,
         discount: float,
@@ -102,12 +101,13 @@ class Agent(ABC):
         self.features = self.basis.build(space)
         self._require_memory()
         self.rng = np.random.default_rng(agent_seed)
-        self.session = Session(
+        self.session = session_for(
             self.env,
             self.features,
             int(environment_seed.generate_state(1)[0] >> 1),
             capacity_for(self.features.input_size),
         )
+        self._require_one_episode()
         self.state = self._initial_state()
         self.num_timesteps = 0
         self._episodes = np.empty((64, 2))
@@ -142,6 +142,10 @@ class Agent(ABC):
         """The probability of a random action while it explores."""
         return 0.0
 
+    def _follows_an_episode(self) -> bool:
+        """Whether it carries something from one step of an episode to the next, as SARSA does."""
+        return False
+
     def _choice(self, explore: bool) -> BatchPolicy:
         """How it chooses actions for a batch of observations."""
         weights = self._weights(explore).reshape(self.actions, -1)
@@ -174,6 +178,15 @@ class Agent(ABC):
                 f"{self.features.size} features for each of {self.actions} actions are {k} "
                 f"weights, and a posterior over them takes {24e-9 * k**2:.0f} GB: use a coarser "
                 f"basis, with at most {MOST_WEIGHTS // self.actions} features"
+            )
+
+    def _require_one_episode(self) -> None:
+        """Refuse many episodes at a time, if the algorithm follows one."""
+        if self.session.copies > 1 and self._follows_an_episode():
+            raise ValueError(
+                f"{type(self).__name__} with these settings follows one episode from step to step "
+                f"and cannot learn from {self.session.copies} copies at a time: pass a single "
+                "environment"
             )
 
     # Learning -----------------------------------------------------------------------------
@@ -271,7 +284,8 @@ class Agent(ABC):
 
     def _run(self, steps: int, episodes: int) -> int:
         """Make some steps and keep account of them, also if the environment raises an error."""
-        record, counts = np.empty((episodes, 2)), np.zeros(2, np.int64)
+        rows = episodes + self.session.copies - 1  # which may end at the same time
+        record, counts = np.empty((rows, 2)), np.zeros(2, np.int64)
         with self._lock:
             try:
                 self.session.run(self.functions, self.state, self.rng, steps, record, counts)
@@ -421,7 +435,7 @@ class Agent(ABC):
     def load(
         cls,
         path: str | PathLike[str],
-        env: gym.Env[Any, Any] | str | None = None,
+        env: EnvironmentLike | None = None,
         basis: BasisLike | None = None,
     ) -> Self:
         """Read an agent from a file; nothing in the file is ever run.

@@ -21,7 +21,7 @@ from rblspi.core import archive
 from rblspi.core.archive import FileError, short
 from rblspi.core.check import LARGEST_COUNT
 from rblspi.core.types import Vector
-from rblspi.environments.lookup import describe, make, make_described
+from rblspi.environments.lookup import EnvironmentLike, describe, make, make_described
 from rblspi.features import BasisLike, as_basis, basis_from_settings
 from rblspi.features.bounds import limits
 from rblspi.registry import class_of, name_of
@@ -78,7 +78,7 @@ def save(agent: Agent, path: str | PathLike[str]) -> None:
 def load(
     kind: type[AgentType],
     path: str | PathLike[str],
-    env: gym.Env[Any, Any] | str | None,
+    env: EnvironmentLike | None,
     basis: BasisLike | None,
 ) -> AgentType:
     """Read an agent of this class, or of a class derived from it."""

@@ -40,6 +40,7 @@ import numpy as np
 from rblspi.core import check
 from rblspi.core.types import Array, Matrix, Vector
 from rblspi.data.transitions import Transitions, allowed_after
+from rblspi.environments.lookup import EnvironmentLike
 from rblspi.features import BasisLike
 from rblspi.features.bounds import is_unbounded, limits
 from rblspi.model.matrix_normal import LinearModel, MatrixNormalInverseWishart
@@ -137,7 +138,7 @@ class LBRL(PlanningAgent):
 
     def __init__(
         self,
-        env: gym.Env[Any, Any] | str,
+        env: EnvironmentLike,
         basis: BasisLike | None = None,
         *,
         noise_std: float = 0.1,

@@ -25,7 +25,6 @@ import math
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-import gymnasium as gym
 import numba
 import numpy as np
 from numpy.typing import ArrayLike
@@ -36,6 +35,7 @@ from rblspi.core import linear_algebra as la
 from rblspi.core.compiled import jit_inlined
 from rblspi.core.types import Allowed, Array, Integers, Matrix, Vector
 from rblspi.data.transitions import Transitions
+from rblspi.environments.lookup import EnvironmentLike
 from rblspi.features import BasisLike
 from rblspi.model.posterior import Posterior
 from rblspi.online.planning_agent import PlanningAgent, counter_ranges, observe
@@ -97,7 +97,7 @@ class LSVIUCB(PlanningAgent):
     Parameters
     ----------
     env : gymnasium.Env or str
-        An environment with discrete actions, or the id of one.
+        An environment with discrete actions, a vector of them, or the id of one.
     basis : Basis, callable or fitted transformer, optional
         State features, as for `RBLSPI`.
     bonus : float, optional
@@ -128,7 +128,7 @@ class LSVIUCB(PlanningAgent):
 
     def __init__(
         self,
-        env: gym.Env[Any, Any] | str,
+        env: EnvironmentLike,
         basis: BasisLike | None = None,
         *,
         bonus: float | None = None,

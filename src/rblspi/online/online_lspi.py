@@ -14,7 +14,6 @@ from __future__ import annotations
 import warnings
 from typing import Any, Literal, NamedTuple
 
-import gymnasium as gym
 import numba
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,6 +22,7 @@ from rblspi.core import check
 from rblspi.core import linear_algebra as la
 from rblspi.core.compiled import jit, jit_borrowing, jit_inlined
 from rblspi.core.types import Allowed, Integers, Matrix, Vector
+from rblspi.environments.lookup import EnvironmentLike
 from rblspi.features import BasisLike
 from rblspi.model.buffer import CAPACITY, TERMINAL, Buffer, append, gather, is_full, new_buffer
 from rblspi.online.agent import Agent
@@ -170,7 +170,7 @@ class OnlineLSPI(Agent):
     Parameters
     ----------
     env : gymnasium.Env or str
-        An environment with discrete actions, or the id of one.
+        An environment with discrete actions, a vector of them, or the id of one.
     basis : Basis, callable or fitted transformer, optional
         State features; one block of weights per action is learnt over them. Chosen by the
         observation space unless given.
@@ -197,7 +197,7 @@ class OnlineLSPI(Agent):
 
     def __init__(
         self,
-        env: gym.Env[Any, Any] | str,
+        env: EnvironmentLike,
         basis: BasisLike | None = None,
         *,
         on_policy: bool = True,
@@ -237,6 +237,9 @@ class OnlineLSPI(Agent):
         """Begin a new episode, whose first action is not chosen yet."""
         super().leave_episode()
         self.state.chosen[0] = NOT_CHOSEN
+
+    def _follows_an_episode(self) -> bool:
+        return self.on_policy
 
     def _weights(self, explore: bool) -> Vector:
         return self.state.weights

@@ -18,14 +18,12 @@ travels back to where the agent stands.
 
 from __future__ import annotations
 
-from typing import Any
-
-import gymnasium as gym
 import numpy as np
 
 from rblspi.core import check
 from rblspi.core.types import Matrix, Vector
 from rblspi.data.transitions import Transitions
+from rblspi.environments.lookup import EnvironmentLike
 from rblspi.features import BasisLike
 from rblspi.offline.fitted_q import attainable
 from rblspi.online.planning_agent import ENDED, PLANNED_AT, TRANSITIONS, PlanningAgent
@@ -47,7 +45,7 @@ class OptimisticLSVI(PlanningAgent):
     Parameters
     ----------
     env : gymnasium.Env or str
-        An environment with discrete actions, or the id of one.
+        An environment with discrete actions, a vector of them, or the id of one.
     basis : Basis, callable or fitted transformer, optional
         State features, as for `RBLSPI`. They should have a constant.
     prior_weight : float
@@ -71,7 +69,7 @@ class OptimisticLSVI(PlanningAgent):
 
     def __init__(
         self,
-        env: gym.Env[Any, Any] | str,
+        env: EnvironmentLike,
         basis: BasisLike | None = None,
         *,
         prior_weight: float = PRIOR_WEIGHT,

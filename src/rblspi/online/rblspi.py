@@ -16,7 +16,6 @@ from __future__ import annotations
 import math
 from typing import Any, Literal, NamedTuple
 
-import gymnasium as gym
 import numba
 import numpy as np
 
@@ -24,6 +23,7 @@ from rblspi.core import check
 from rblspi.core.compiled import jit_borrowing, jit_inlined
 from rblspi.core.linear_algebra import dot
 from rblspi.core.types import Allowed, Integers, Vector
+from rblspi.environments.lookup import EnvironmentLike
 from rblspi.features import BasisLike
 from rblspi.model.buffer import CAPACITY, TERMINAL, Buffer, append, is_full, new_buffer
 from rblspi.model.incremental import (
@@ -249,7 +249,7 @@ class RBLSPI(Agent):
     Parameters
     ----------
     env : gymnasium.Env or str
-        An environment with discrete actions, or the id of one.
+        An environment with discrete actions, a vector of them, or the id of one.
     basis : Basis, callable or fitted transformer, optional
         State features; one block of weights per action is learnt over them. Chosen by the
         observation space unless given; dimensions without bounds are then scaled to what
@@ -306,7 +306,7 @@ class RBLSPI(Agent):
 
     def __init__(
         self,
-        env: gym.Env[Any, Any] | str,
+        env: EnvironmentLike,
         basis: BasisLike | None = None,
         *,
         prior_precision: float | None = None,

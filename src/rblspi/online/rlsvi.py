@@ -19,14 +19,12 @@ way there worth taking. The paper's lambda is the one here over sigma^2, and its
 
 from __future__ import annotations
 
-from typing import Any
-
-import gymnasium as gym
 import numpy as np
 
 from rblspi.core import check
 from rblspi.core.types import Array, Integers, Matrix
 from rblspi.data.transitions import Transitions
+from rblspi.environments.lookup import EnvironmentLike
 from rblspi.features import BasisLike
 from rblspi.online.planning_agent import PlanningAgent
 from rblspi.online.value_iteration import Regression, Rows, ValueScale, value_iteration
@@ -46,7 +44,7 @@ class RLSVI(PlanningAgent):
     Parameters
     ----------
     env : gymnasium.Env or str
-        An environment with discrete actions, or the id of one.
+        An environment with discrete actions, a vector of them, or the id of one.
     basis : Basis, callable or fitted transformer, optional
         State features, as for `RBLSPI`.
     noise_std : float, optional
@@ -79,7 +77,7 @@ class RLSVI(PlanningAgent):
 
     def __init__(
         self,
-        env: gym.Env[Any, Any] | str,
+        env: EnvironmentLike,
         basis: BasisLike | None = None,
         *,
         noise_std: float | None = None,
@@ -92,6 +90,9 @@ class RLSVI(PlanningAgent):
         self.prior_std = None if prior_std is None else check.positive("prior_std", prior_std)
         self.horizon = None if horizon is None else check.count("horizon", horizon)
         super().__init__(env, basis, discount=discount, seed=seed)
+
+    def _follows_an_episode(self) -> bool:
+        return self.horizon is not None
 
     def _steps_of_plan(self) -> int:
         return self.horizon or 1

@@ -32,7 +32,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import block_array, issparse
@@ -41,6 +40,7 @@ from scipy.sparse.linalg import spsolve
 from rblspi.core import check
 from rblspi.core.types import Integers, Matrix, Vector
 from rblspi.data.transitions import Transitions
+from rblspi.environments.lookup import EnvironmentLike
 from rblspi.features import BasisLike
 from rblspi.model.buffer import TERMINAL
 from rblspi.online.planning_agent import PlanningAgent
@@ -61,7 +61,7 @@ class RmaxLSPI(PlanningAgent):
     Parameters
     ----------
     env : gymnasium.Env or str
-        An environment with discrete actions, or the id of one.
+        An environment with discrete actions, a vector of them, or the id of one.
     basis : Basis, callable or fitted transformer, optional
         State features, as for `RBLSPI`.
     visits : float
@@ -83,7 +83,7 @@ class RmaxLSPI(PlanningAgent):
 
     def __init__(
         self,
-        env: gym.Env[Any, Any] | str,
+        env: EnvironmentLike,
         basis: BasisLike | None = None,
         *,
         visits: float = 5.0,

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from typing import Any
 
-import gymnasium as gym
 import numpy as np
 
 from rblspi.core import check
 from rblspi.core.types import Vector
-from rblspi.environments.lookup import make
+from rblspi.environments.lookup import EnvironmentLike, make
 from rblspi.features import BasisLike, OneHot, as_basis
 from rblspi.features.bounds import observation_shape, states_of
 from rblspi.online.agent import Agent, Cost
@@ -26,7 +24,7 @@ class TableAgent(Agent):
 
     def __init__(
         self,
-        env: gym.Env[Any, Any] | str,
+        env: EnvironmentLike,
         basis: BasisLike | None = None,
         *,
         discount: float = 0.99,

@@ -120,7 +120,7 @@ def interact(
     for _ in range(steps):
         if elapsed[0] < 0:
             reset(parameters, state, environment_rng)  # line 2
-            failure[0] = _first_failure(observation, 0.0)
+            failure[0] = first_failure(observation, 0.0)
             if failure[0] == FINE:
                 features(basis, observation, x)
                 failure[0] = FINE if all_finite(x) else BAD_FEATURES
@@ -135,7 +135,7 @@ def interact(
         reward, terminated, truncated = step(parameters, state, action, environment_rng)  # line 5
         elapsed[0] += 1
         episode_return[0] += reward
-        failure[0] = _first_failure(observation, reward)
+        failure[0] = first_failure(observation, reward)
         if failure[0] == FINE:
             features(basis, observation, y)
             failure[0] = FINE if all_finite(y) else BAD_FEATURES
@@ -148,7 +148,7 @@ def interact(
             end = TRUNCATED
         transition = Transition(x, action, reward, y, next_allowed, end)
         observe(agent, transition, agent_rng)  # lines 6-12
-        remember(memory, elapsed[0] - 1, observation, transition)
+        remember(memory, memory.counters[EPISODE], elapsed[0] - 1, observation, transition)
         x[:] = y
         allowed[:] = next_allowed
         counts[STEPS] += 1
@@ -162,7 +162,7 @@ def interact(
 
 
 @jit
-def _first_failure(observation: Vector, reward: float) -> int:
+def first_failure(observation: Vector, reward: float) -> int:
     """FINE, or which of the two is not a finite number."""
     if not math.isfinite(reward):
         return BAD_REWARD
@@ -188,13 +188,14 @@ class AgentFunctions(NamedTuple):
                 )
 
     def inside(self, function: Callable[..., Any], **more: Any) -> Callable[..., Any]:
-        """A function of this module, with the agent's own ``act`` and ``observe`` in it.
+        """A loop, or a part of one, with the agent's own ``act`` and ``observe`` in it.
 
         The compiler can then inline them. The state is a tuple of some thirty arrays; passing it
         to two functions at every step takes longer than what they do. ``more`` replaces further
         names.
         """
-        made = FunctionType(function.__code__, {**globals(), **self._asdict(), **more})
+        names = {**function.__globals__, **self._asdict(), **more}
+        made = FunctionType(function.__code__, names)
         # Names its file in the cache: another one for every agent, every change of its source and
         # every type of its state, which what is held does not tell.
         layout = hashlib.sha256(str(self.state_type).encode()).hexdigest()[:12]
@@ -229,8 +230,10 @@ def compiled_loop(agent: AgentFunctions) -> Callable[..., None]:
 
 
 @cache
-def plain_loop(agent: AgentFunctions) -> Callable[..., None]:
-    """The loop as plain Python, around the compiled agent.
+def plain_loop(
+    agent: AgentFunctions, source: Callable[..., None] = interact
+) -> Callable[..., None]:
+    """A loop as plain Python, around the compiled agent.
 
     Memory holds the agent's state and random numbers for compiled code, which takes them from
     there in place of both arguments. To take them from Python at every step would cost 40 us.
@@ -251,10 +254,10 @@ def plain_loop(agent: AgentFunctions) -> Callable[..., None]:
     def observe_flat(room: Integers, transition: Transition, _rng: Integers) -> None:
         observe_held(room, *transition)
 
-    loop = agent.inside(interact, act=act_held, observe=observe_flat)
+    loop = agent.inside(source, act=act_held, observe=observe_flat)
 
     def run(*arguments: Any) -> None:
-        """`interact` with memory in place of the agent's state and of its random numbers."""
+        """The loop with memory in place of the agent's state and of its random numbers."""
         *environment, state, episode, kept, steps, record, counts, environment_rng, rng = arguments
         room = empty.copy()
         try:

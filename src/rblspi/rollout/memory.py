@@ -104,7 +104,9 @@ def new_memory(capacity: int, inputs: int, actions: int) -> Memory:
 
 
 @jit
-def remember(memory: Memory, step: int, observation: Vector, transition: Transition) -> None:
+def remember(
+    memory: Memory, episode: int, step: int, observation: Vector, transition: Transition
+) -> None:
     """Keep a transition from the observation in the workspace to this one, or leave it out."""
     seen = memory.counters[SEEN]
     memory.counters[SEEN] = seen + 1
@@ -117,7 +119,7 @@ def remember(memory: Memory, step: int, observation: Vector, transition: Transit
     memory.actions[place] = transition.action
     memory.rewards[place] = transition.reward
     memory.ends[place] = transition.end
-    memory.episodes[place] = memory.counters[EPISODE]
+    memory.episodes[place] = episode
     memory.steps[place] = step
     for a in range(len(transition.next_allowed)):
         memory.next_allowed[place, a] = transition.next_allowed[a]

@@ -9,7 +9,7 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.utils import seeding
 
-from rblspi.core.types import Integers, Matrix, Vector
+from rblspi.core.types import Allowed, Integers, Matrix, Vector
 from rblspi.environments.base import CompiledEnvironment, runs_compiled, step_limit
 from rblspi.environments.lookup import discrete_actions
 from rblspi.environments.masks import action_mask, checked_masks
@@ -52,6 +52,7 @@ class Session:
         self.space = environment.observation_space
         self.first_action = int(discrete_actions(environment).start)
         self.actions = int(discrete_actions(environment).n)
+        self.copies = 1  # that step together
         self.masked = False  # whether the environment has said what is allowed
         self.compiled = features.compiled and runs_compiled(environment)
         self.episode = new_episode_state(
@@ -118,7 +119,7 @@ class Session:
                 f"asks for, and not {type(result).__name__}"
             )
         self._observe(result[0], state)
-        self._allow(*result)
+        self._allow(*result, self.episode.next_allowed)
 
     def _step(
         self, _parameters: Vector, state: Vector, action: int, _rng: Any
@@ -128,7 +129,7 @@ class Session:
         )
         self._observe(observation, state)
         if not terminated:
-            self._allow(observation, info)
+            self._allow(observation, info, self.episode.next_allowed)
         return float(reward), bool(terminated), bool(truncated)
 
     def _observe(self, observation: Any, state: Vector) -> None:
@@ -141,27 +142,31 @@ class Session:
             )
         state[: vector.size] = vector
 
-    def _allow(self, observation: Any, info: Mapping[str, Any]) -> None:
+    def _allow(self, observation: Any, info: Mapping[str, Any], allowed: Allowed) -> None:
         """Write down which actions are allowed next, if the environment says so."""
         mask = action_mask(self.space, observation, info)
         if mask is not None:
             self.masked = True
-            self.episode.next_allowed[:] = checked_masks(mask, self.actions, 1)[0]
+            allowed[:] = checked_masks(mask, self.actions, 1)[0]
         elif self.masked:
-            self.episode.next_allowed[:] = 1
+            allowed[:] = 1
 
     def _raise_if_not_finite(self) -> None:
         failure, state = self.episode.failure[0], self.episode.state.copy()
         if failure == FINE:
             return
         self.clear_episode()
+        raise self.failure_error(failure, state)
+
+    def failure_error(self, failure: int, state: Vector) -> ValueError:
+        """What to say of a state, its features or a reward that is not finite."""
         if failure == BAD_FEATURES:
-            raise ValueError(
+            return ValueError(
                 f"the basis makes features that are not finite of observation {state}; "
                 "check its function or its bounds. What was learnt before is kept"
             )
         what = "reward" if failure == BAD_REWARD else f"observation {state}"
-        raise ValueError(
+        return ValueError(
             f"{self.environment} returned a {what} that is not finite; check the environment's "
             "step() and reset(). What was learnt before is kept"
         )
