@@ -229,3 +229,32 @@ def test_the_command_exports_what_fit_saved(tmp_path, capsys):
     assert model["actions"] == [2, 3, 4]
     assert model["version"] == 1
     assert run("export", tmp_path, tmp_path / "policy.txt") == 2
+
+
+@pytest.mark.parametrize("name", ["RBFGrid", "RBFGrid, edges", "RBFGrid, angles", "RandomFourier"])
+@pytest.mark.parametrize("far", [1.0, 3.0, 100.0, 1e300])
+def test_values_are_the_same_with_numpy_and_without(name, far, monkeypatch):
+    if name == "RandomFourier" and far > 3.0:
+        pytest.skip("waves of large numbers are known to few digits, whoever computes them")
+    policy = policy_of(name, actions=5)
+    model = model_of(policy)
+    states = far * states_of(policy.observation_space, 200)
+    if "angles" in name:
+        states[:, [0, 2]] %= 7.0
+    with_numpy = StandalonePolicy(model)
+    monkeypatch.setitem(sys.modules, "numpy", None)
+    without = StandalonePolicy(model)
+    monkeypatch.undo()
+    assert with_numpy._fast is not None
+    assert without._fast is None
+    for state in states.tolist():
+        one, other = with_numpy.values(state), without.values(state)
+        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
+        assert with_numpy.act(state) == without.act(state)
+
+
+def test_few_weights_do_not_need_numpy():
+    policy = policy_of("RBFGrid, edges", actions=1)
+    assert policy.features.size < 40
+    assert StandalonePolicy(model_of(policy))._fast is None
+    assert StandalonePolicy(model_of(policy_of("Fourier", actions=5)))._fast is not None
