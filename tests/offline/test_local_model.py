@@ -49,7 +49,7 @@ def test_where_moves_are_the_same_everywhere_the_model_is_exact():
 def test_an_action_that_was_never_logged_has_no_value():
     log = walks(np.random.default_rng(0))
     lefts = Transitions._make(column[log.actions == 0] for column in log)
-    model = LocalModel.of(lefts, np.ones(lefts.size, bool))
+    model = LocalModel.of(lefts, np.ones(lefts.size, bool), DISCOUNT)
     values = model.values(np.array([[5.0]]), np.array([1]), right, fitted(log))
     assert np.isnan(values).all()
 

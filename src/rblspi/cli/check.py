@@ -14,6 +14,7 @@ from rblspi.cli.logs import columns_of, open_log
 def check(
     data: options.LogArgument,
     columns: options.ColumnsOption = None,
+    discount_per: options.DiscountPer = None,
     skip_bad: options.SkipBad = False,
     out: Annotated[
         Path | None,
@@ -24,7 +25,7 @@ def check(
     """Show the columns of a log, what they hold, and what may be wrong with them."""
     from rblspi.offline import data_report
 
-    source = open_log(data, columns, skip_bad, None, quiet)
+    source = open_log(data, columns, skip_bad, None, quiet, discount_per=discount_per)
     roles, report = columns_of(source), data_report(source)
     print(roles)
     print(report)

@@ -61,6 +61,7 @@ def fit(
     actions: Annotated[
         int | None, typer.Option(min=1, show_default="the environment's, or those in the data")
     ] = None,
+    discount_per: options.DiscountPer = None,
     skip_bad: options.SkipBad = False,
     decisions: Annotated[
         Path | None,
@@ -88,7 +89,7 @@ def fit(
         given = parsing.assignments("--env-set", env_set)
         named = None if env is None else parsing.environment(env, given)
         given_actions = _number_of_actions(named, actions)
-        source = open_log(data, columns, skip_bad, given_actions, quiet, decisions)
+        source = open_log(data, columns, skip_bad, given_actions, quiet, decisions, discount_per)
         named = named or _environment(data, source.metadata, given)
         job = _job(source, named, actions, cluster, stack)
         if not quiet:
@@ -301,6 +302,11 @@ class _Watched:
     def action_names(self) -> tuple[str, ...]:
         """The names of the actions, if they are words in the log."""
         return getattr(self.data, "action_names", ())
+
+    @property
+    def discount_per(self) -> Any:
+        """The time over which the discount applies once, if rows take different times."""
+        return getattr(self.data, "discount_per", None)
 
     @property
     def bad(self) -> Any:

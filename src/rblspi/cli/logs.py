@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ def open_log(
     actions: int | None,
     quiet: bool,
     decisions: Path | None = None,
+    discount_per: str | None = None,
 ) -> Any:
     """Open a log that is named on the command line, with decisions that were made after it."""
     from rblspi.data import Columns, LogAndDecisions, MinariData, read_log
@@ -22,8 +24,14 @@ def open_log(
     if data.startswith("minari:"):
         if columns is not None or skip_bad or decisions is not None:
             raise ValueError("--columns, --skip-bad and --decisions are for tables: leave them out")
+        if discount_per is not None:
+            raise ValueError(
+                "--discount-per: Minari does not say how long steps take; leave it out"
+            )
         return MinariData(data.removeprefix("minari:"))
-    names = None if columns is None else Columns.from_text(columns)
+    names = Columns() if columns is None else Columns.from_text(columns)
+    if discount_per is not None:
+        names = replace(names, discount_per=discount_per)
     with progress(1.0, quiet) as tell:
 
         def read(rows: int) -> None:
@@ -48,6 +56,8 @@ def columns_of(source: Any) -> str:
     if hasattr(source, "decisions"):
         return f"{columns_of(source.log)}\ndecisions  {source.decisions.size:,} with their outcomes"
     if hasattr(source, "columns"):  # of Parquet files with numbers
-        columns = source.columns.items()
-        return "\n".join(f"{field:<10}  {', '.join(names)}" for field, names in columns)
+        rows = [(field, ", ".join(names)) for field, names in source.columns.items()]
+        if source.discount_per is not None:
+            rows.append(("discount_per", source.discount_per))
+        return "\n".join(f"{field:<10}  {value}" for field, value in rows)
     return str(source) if hasattr(source, "roles") else f"{source.name}: {source.size:,} rows"

@@ -83,6 +83,16 @@ ColumnsOption: TypeAlias = Annotated[
         "ends=terminated,missing=indicator.",
     ),
 ]
+DiscountPer: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--discount-per",
+        metavar="TIME",
+        help="The time over which the discount applies once, if rows take different times: "
+        "3600, or 1h if times are dates.",
+        show_default="every row",
+    ),
+]
 SkipBad: TypeAlias = Annotated[
     bool, typer.Option("--skip-bad", help="Leave bad rows out, and count them.")
 ]

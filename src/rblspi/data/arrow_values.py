@@ -1,4 +1,4 @@
-"""Values in Arrow arrays as what they mean: numbers, words, flags, seconds."""
+"""Values in Arrow arrays as what they mean: numbers, words, flags, times."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def plain(column: Any) -> Any:
         return column.cast(pa.float64())
     if types.is_duration(kind):
         ticks = column.cast(pa.int64()).to_numpy(zero_copy_only=False)
-        unit = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}[kind.unit]
-        return pa.array(np.asarray(ticks, np.float64) * unit)
+        in_a_second = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}[kind.unit]
+        return pa.array(np.asarray(ticks, np.float64) / in_a_second)
     return column
 
 
@@ -64,6 +64,13 @@ def is_date(column: Any) -> bool:
     from pyarrow import types
 
     return bool(types.is_timestamp(column.type) or types.is_date(column.type))
+
+
+def is_duration(kind: Any) -> bool:
+    """Whether the values of this Arrow type are time differences."""
+    from pyarrow import types
+
+    return bool(types.is_duration(kind))
 
 
 def as_text(column: Any) -> Any:
@@ -130,23 +137,27 @@ def flags_of(column: Any) -> Array:
     return np.where((values == 0.0) | (values == 1.0), values, np.nan)
 
 
-def seconds_of(column: Any) -> Array:
-    """Times in an Arrow array: numbers as they are, dates in seconds; NaN where there is none."""
+def times_of(column: Any) -> Array:
+    """Times in an Arrow array: numbers as they are, dates in microseconds; NaN where there is none.
+
+    Microseconds are whole numbers, whose differences are exact.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
 
     numbers = numbers_of(column)
     if is_text(column) and np.isnan(numbers).any():
         text = as_text(column)
-        for kind in (pa.timestamp("us"), pa.timestamp("us", "UTC")):
+        for kind in (pa.timestamp(u, z) for u in ("us", "ns") for z in (None, "UTC")):
             try:
-                return seconds_of(pc.cast(text, kind))
+                return times_of(pc.cast(text, kind))
             except pa.ArrowInvalid:
                 continue
     if not is_date(column):
         return numbers
-    ticks = column.cast(pa.timestamp("us", getattr(column.type, "tz", None))).cast(pa.int64())
-    return np.asarray(ticks.to_numpy(zero_copy_only=False), np.float64) * 1e-6
+    exact = pa.timestamp("us", getattr(column.type, "tz", None))
+    ticks = column.cast(exact, safe=False).cast(pa.int64())  # without nanoseconds
+    return np.asarray(ticks.to_numpy(zero_copy_only=False), np.float64)
 
 
 def is_list(kind: Any) -> bool:

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Literal, Self
 
+from rblspi.data.periods import Period, PeriodLike
+
 Names = str | Sequence[str]
 
 #: the fields of a transition, and the names that are tried if none is given
@@ -21,17 +23,19 @@ _USUAL = {
     "done": ("done", "dones"),
     "episode": ("episode", "episode_id", "trajectory", "trajectory_id", "session", "session_id"),
     "time": ("time", "timestamp", "step", "timestep", "time_step", "t", "date", "datetime"),
+    "elapsed": (),  # which may as well be the time since the last row, so that it is not guessed
 }
 #: the fields that a table of transitions has
 _OF_TRANSITIONS = (
     *("state", "action", "reward", "next_state", "terminated", "truncated", "next_allowed"),
+    "elapsed",
 )
 #: the fields that a table may lack
-_OPTIONAL = ("truncated", "next_allowed", "done", "episode", "time")
+_OPTIONAL = ("truncated", "next_allowed", "done", "episode", "time", "elapsed")
 #: columns that are neither states nor anything else, as far as their names tell
 _NO_STATE = re.compile(r"(|id|index|row|level_\d+|unnamed.*|propensity|probability|comment|note)")
 #: what may be said of the reading in `Columns.from_text`, beside the names of columns
-_CHOICES = ("ends", "missing", "categorical")
+_CHOICES = ("ends", "missing", "categorical", "discount_per")
 #: `Columns.episode` where every file is one episode
 FILE = "file"
 
@@ -48,7 +52,7 @@ class Columns:
     the next state is the state in the next row of the episode. A state is one column of numbers,
     words or lists, or several columns of numbers or words. If there is no column called ``name``, a
     state is read from the columns ``name_0``, ``name_1``, ..., or from those that begin with
-    ``name.``, as nested JSON is written in a table. Names that are not given are guessed whatever
+    ``name.``, as nested JSON is read. Names that are not given are guessed whatever
     their case; in a log (`rblspi.data.read_log`), columns without a usual name and without
     another role are the state.
 
@@ -76,6 +80,9 @@ class Columns:
     time : str, optional
         The order of the rows of an episode: numbers or dates. By default: time, timestamp, step,
         t, date or a similar name. Without such a column, rows are in order.
+    elapsed : str, optional
+        The time until the next state, above 0: numbers or durations. It is for ``discount_per``, if
+        the time of the next row does not tell, and is not guessed.
     categorical : str or sequence of str, optional
         Columns whose values are names, also if they look like numbers.
     ends : "terminated", "truncated" or int, optional
@@ -84,6 +91,11 @@ class Columns:
     missing : "error" or "indicator"
         What is done about a state without a value: an error, or the middle of its range together
         with a further number, which is 1 where the value is missing and 0 elsewhere.
+    discount_per : float, str or timedelta, optional
+        T, the time over which the discount gamma applies once: what comes after a transition that
+        takes the time t is discounted by gamma^(t / T), as in a semi-Markov decision problem. A
+        number in the units of the time, or, if times are dates, a duration such as ``"1h"``,
+        ``"30min"`` or ``"1.5 days"``. By default, every transition counts as one step.
     """
 
     state: Names | None = None
@@ -96,9 +108,11 @@ class Columns:
     done: Names | None = None
     episode: Names | None = None
     time: Names | None = None
+    elapsed: Names | None = None
     categorical: Names = ()
     ends: Literal["terminated", "truncated"] | int | None = None
     missing: Literal["error", "indicator"] = "error"
+    discount_per: PeriodLike | None = None
 
     def __post_init__(self) -> None:
         whole = isinstance(self.ends, int) and not isinstance(self.ends, bool) and self.ends > 0
@@ -109,6 +123,18 @@ class Columns:
             )
         if self.missing not in ("error", "indicator"):
             raise ValueError(f"missing={self.missing!r} must be error or indicator")
+        if self.elapsed is not None and self.discount_per is None:
+            raise ValueError(
+                f"elapsed={self.elapsed!r} is of no use without discount_per, the time over which "
+                "the discount applies once"
+            )
+        if self.period is not None and not isinstance(self.elapsed, str | None):
+            raise ValueError(f"elapsed={self.elapsed!r} must be one column")
+
+    @property
+    def period(self) -> Period | None:
+        """The time over which the discount applies once; None: a step, however long it takes."""
+        return None if self.discount_per is None else Period.of(self.discount_per)
 
     @classmethod
     def from_text(cls, text: str) -> Self:
@@ -175,7 +201,7 @@ class Columns:
             for name in candidates:
                 if name in present:
                     return (name,)
-                alike = [other for other in present if other.lower() == name]
+                alike = [other for other in present if other.strip().lower() == name]
                 if wanted is None and len(alike) == 1:
                     return (alike[0],)
                 parts = _numbered(name, present) or _parts(name, present)
@@ -248,7 +274,7 @@ class Roles:
 
 def _present(names: Iterable[str], source: str) -> list[str]:
     present = list(names)
-    twice = [name for name in present if present.count(name) > 1]
+    twice = [name for name in present if present.count(name) > 1 and name.strip()]
     if twice:
         raise DataError(f"{source} has several columns called {twice[0]!r}: keep one of them")
     return present

@@ -45,6 +45,8 @@ class DaskData:
     ) -> None:
         self.encoding = getattr(data, "encoding", None)
         self.action_names: tuple[str, ...] = getattr(data, "action_names", ())
+        self.discount_per = getattr(data, "discount_per", None)
+        self.source = data  # which may own the files of its partitions
         self.data = list(data.partitions() if hasattr(data, "partitions") else data)
         self.client = client
         self.bad = BadRows()

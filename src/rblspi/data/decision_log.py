@@ -98,6 +98,7 @@ class Outcome(NamedTuple):
     next_state: Any = None  # needed unless it is terminal
     terminated: bool = False
     truncated: bool = False
+    elapsed: float | None = None  # the time until the next state
 
 
 class DecisionLog:
@@ -184,6 +185,8 @@ class DecisionLog:
             number = self._number(outcome.id, where)
             said = outcome._asdict()
             del said["id"]
+            if outcome.elapsed is None:
+                del said["elapsed"]
             mark = _fingerprint(json.dumps(said, ensure_ascii=False)[1:].encode())
             before = self._known[number] or new.get(number, mark)
             if before != mark:
@@ -302,6 +305,7 @@ def _transition(
         "next_state": state if after is None else after,  # which is terminal
         "terminated": outcome["terminated"],
         "truncated": outcome["truncated"],
+        **({"elapsed": outcome["elapsed"]} if "elapsed" in outcome else {}),
     }
 
 
@@ -311,11 +315,11 @@ def _cut(row: dict[str, Any], following: dict[str, Any] | None) -> dict[str, Any
         (following["episode"], following["state"]) == (row["episode"], row["next_state"])
     )
     row["truncated"] = not row["terminated"] and (row["truncated"] or not goes_on)
-    return _flat(row)
+    return flat(row)
 
 
-def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A row with one column for each part of a state: state.stock, next_state.stock."""
+def flat(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row with one column for each part of an object: state.stock, next_state.stock."""
     found: dict[str, Any] = {}
     for name, value in row.items():
         parts = value.items() if isinstance(value, dict) else ()

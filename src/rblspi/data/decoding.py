@@ -17,7 +17,7 @@ from rblspi.core.check import LARGEST_COUNT
 from rblspi.core.types import Array, Integers, Mask
 from rblspi.data.arrow_values import TableChunk, flags_of, is_list, is_number, numbers_of, plain
 from rblspi.data.columns import DataError
-from rblspi.data.transitions import MaskedTransitions, Transitions
+from rblspi.data.transitions import Transitions, extended
 
 
 @dataclass
@@ -50,6 +50,7 @@ class Decoder:
     actions: int | None  # their number; None: every whole number from 0 on is an action
     dimensions: int | None  # of states that are lists; None: the most common in the first chunk
     skip_bad: bool  # whether to skip and count bad rows instead of raising an error
+    period: float = 1.0  # over which the discount applies once, in units of the elapsed time
     bad: BadRows = field(default_factory=BadRows)
 
     def decode(self, chunk: TableChunk) -> Transitions | None:
@@ -65,16 +66,20 @@ class Decoder:
         inferred = "truncated" not in self.columns
         no_flags = np.zeros(len(rows.good), np.bool_)
         columns.append(no_flags if inferred else rows.flags(self.columns["truncated"][0]))
-        masked = "next_allowed" in self.columns
-        if masked:
-            columns.append(self._masks(rows, columns[4]))
+        more: dict[str, NDArray[Any]] = {}
+        if "next_allowed" in self.columns:
+            more["next_allowed"] = self._masks(rows, columns[4])
+        if "elapsed" in self.columns:
+            durations = rows.durations(self.columns["elapsed"][0], columns[4], self.period)
+            more["elapsed"] = durations / self.period
         skipped = len(rows.good) - int(rows.good.sum())
         if skipped:
             self.bad.count += skipped
             columns = [column[rows.good] for column in columns]
+            more = {name: column[rows.good] for name, column in more.items()}
         if not len(columns[0]):
             return None
-        transitions = (MaskedTransitions if masked else Transitions)._make(columns)
+        transitions = extended(Transitions._make(columns), **more)
         transitions.require_shapes()
         # A skipped row may have been the last one of its episode.
         return transitions.with_inferred_truncation() if inferred or skipped else transitions
@@ -172,6 +177,14 @@ class Rows:
             )
         self.require(name, np.isfinite(values), "must be a finite number")
         return values
+
+    def durations(self, name: str, last: Mask, default: float) -> Array:
+        """A column of times above 0; in the last row of an episode they may be missing."""
+        values = numbers_of(plain(self.column(name)))
+        values = np.where(np.isnan(values) & last, default, values)
+        good = np.isfinite(values) & (values > 0.0)
+        self.require(name, good, "must be a time above 0, that until the next state")
+        return np.where(good, values, default)
 
     def flags(self, name: str) -> Mask:
         """A column of booleans, of the numbers 0 and 1, or of words like these."""

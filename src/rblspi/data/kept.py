@@ -10,8 +10,9 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 
+from rblspi.data.columns import Columns
 from rblspi.data.parquet import ParquetData
-from rblspi.data.transitions import Transitions
+from rblspi.data.transitions import Transitions, elapsed_in
 from rblspi.data.writer import ParquetWriter
 
 
@@ -31,24 +32,31 @@ class Kept:
     """Chunks of transitions, each of which is a partition."""
 
     def __init__(self, chunks: Iterable[Transitions], in_memory: bool) -> None:
-        self.size, self.actions = 0, 0
+        self.size, self.actions, self.timed = 0, 0, False
         self.shape: tuple[int, ...] = ()  # of an observation
         self.chunks: Iterable[Transitions]
         if in_memory:
             self.chunks = list(self._counted(chunks))
             return
         folder = Path(mkdtemp(prefix="rblspi-"))
-        weakref.finalize(self, shutil.rmtree, folder, True)
+        remove = weakref.finalize(self, shutil.rmtree, folder, True)
         with ParquetWriter(folder / "log.parquet") as writer:
             for chunk in self._counted(chunks):
                 writer.write(chunk)
-        self.chunks = Reshaped(ParquetData(folder), self.shape) if self.size else []
+        columns = Columns(elapsed="elapsed", discount_per=1.0) if self.timed else None
+        self.chunks = []
+        if self.size:
+            data = ParquetData(folder, columns)
+            remove.detach()
+            weakref.finalize(data, shutil.rmtree, folder, True)  # also used by who iterates
+            self.chunks = Reshaped(data, self.shape)
 
     def _counted(self, chunks: Iterable[Transitions]) -> Iterator[Transitions]:
         for chunk in chunks:
             self.size += chunk.size
             self.actions = max(self.actions, 1 + int(chunk.actions.max()))
             self.shape = chunk.observations.shape[1:]
+            self.timed = elapsed_in(chunk) is not None
             yield chunk
 
     def partitions(self) -> list[Part]:

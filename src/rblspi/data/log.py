@@ -9,24 +9,26 @@ temporary Parquet file (`kept`).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from os import PathLike
 from typing import Any
 
 import numpy as np
 
 from rblspi.core.types import Mask
-from rblspi.data.arrow_values import is_list, is_number
+from rblspi.data.arrow_values import is_duration, is_list, is_number
 from rblspi.data.columns import Columns, DataError, Roles
 from rblspi.data.decoding import BadRows
 from rblspi.data.encoding import Naming
 from rblspi.data.kept import Kept, Part
 from rblspi.data.log_order import Joiner, sorted_on_disk, sorted_rows
-from rblspi.data.log_rows import LogDecoder, LogRows
+from rblspi.data.log_rows import Clock, LogDecoder, LogRows
 from rblspi.data.log_source import LogSource, Places, TellRows
 from rblspi.data.parquet import ParquetData
+from rblspi.data.periods import TimeKind
 from rblspi.data.survey import Survey, survey
 from rblspi.data.tables import ROWS
-from rblspi.data.transitions import Transitions, cut_between, rechunked
+from rblspi.data.transitions import Transitions, cut_between, extended, rechunked
 
 #: bytes of transitions that are kept in memory
 MEMORY = 2**30
@@ -74,12 +76,27 @@ def read_log(
     if opened.heading is not None:  # the names of the policy that made the decisions
         actions = actions or len(opened.heading.actions)
         names = names or opened.heading.naming
-    roles = opened.roles(columns or Columns())
+    columns = columns or Columns()
+    if opened.heading is not None and columns.discount_per is not None:
+        columns = _elapsed_of_decisions(opened, columns)
+    roles = opened.roles(columns)
     if opened.files and _are_transitions(opened, roles):
+        states, after = roles.names("state"), roles.names("next_state")
+        columns = replace(columns, state=states, next_state=after)
         return ParquetData(list(opened.files), columns, actions, skip_bad)
     return LogData(
         opened, roles, actions=actions, skip_bad=skip_bad, memory=memory, names=names, tell=tell
     )
+
+
+def _elapsed_of_decisions(opened: LogSource, columns: Columns) -> Columns:
+    """The columns with that in which decisions have the time to the next state, if any has."""
+    if not all("elapsed" in schema.names for schema in opened.schemas.values()):
+        raise DataError(
+            f"discount_per={columns.discount_per}: the outcomes in {opened.name} do not say how "
+            "long it took until the next state: record them with elapsed="
+        )
+    return replace(columns, elapsed="elapsed")
 
 
 def is_log(data: Any) -> bool:
@@ -97,7 +114,8 @@ def _are_transitions(source: LogSource, roles: Roles) -> bool:
         return False
     if roles.categorical or roles.choices.missing != "error":
         return False
-    used = [n for field in ("state", "next_state", "action", "reward") for n in roles.names(field)]
+    fields = ("state", "next_state", "action", "reward", "elapsed")
+    used = [name for field in fields for name in roles.names(field)]
     kinds = [schema.field(name).type for schema in source.schemas.values() for name in used]
     return all(is_number(kind) or is_list(kind) for kind in kinds)
 
@@ -152,14 +170,17 @@ class LogData:
             self.survey.action_names,
         )
         given = len(self.action_names) or actions
+        self.discount_per = roles.choices.discount_per
+        clock = _clock(source, roles, self.survey)
         decoder = LogDecoder(
             *(roles.columns, given, None, skip_bad),
             roles=roles,
             encoding=self.encoding,
             action_names=self.action_names,
             known_episodes=self.survey.episodes,
+            clock=clock,
         )
-        reading = _Reading(source, roles, decoder)
+        reading = _Reading(source, roles, decoder, _has_dates(self.survey, roles.name("time")))
         in_memory = self.survey.rows * reading.row_bytes <= memory
         transitions = reading.transitions(self.survey, memory, tell)
         self._kept = Kept(rechunked(transitions, ROWS), in_memory)
@@ -227,13 +248,39 @@ def _require_known_ends(roles: Roles, name: str) -> None:
         )
 
 
+def _clock(source: LogSource, roles: Roles, found: Survey) -> Clock | None:
+    """How long rows take, by a column of that or by the time of the next row."""
+    period = roles.choices.period
+    if period is None:
+        return None
+    name = roles.name("elapsed") or (roles.name("time") if roles.of_episodes else None)
+    if name is None:
+        advice = "the time with time=, or " * roles.of_episodes
+        raise DataError(
+            f"discount_per={period.text}: nothing in {source.name} tells how long its rows take: "
+            f"name the column of {advice}the time until the next state with elapsed="
+        )
+    kind: TimeKind = "numbers"
+    if _has_dates(found, name):
+        kind = "dates"
+    elif is_duration(next(iter(source.schemas.values())).field(name).type):
+        kind = "durations"
+    elif source.heading is not None and period.is_duration:
+        kind = "durations"  # decisions are in seconds
+    return Clock(roles.name("elapsed") is None, period.units(kind, name))
+
+
+def _has_dates(found: Survey, name: str | None) -> bool:
+    return name is not None and found.profiles[name].kind == "date"
+
+
 class _Reading:
     """The second reading of a log, which makes transitions of its rows."""
 
-    def __init__(self, source: LogSource, roles: Roles, decoder: LogDecoder) -> None:
+    def __init__(self, source: LogSource, roles: Roles, decoder: LogDecoder, dated: bool) -> None:
         self.source, self.roles, self.decoder = source, roles, decoder
         self.places = Places()
-        self.joiner = Joiner(roles, self.places)
+        self.joiner = Joiner(roles, self.places, decoder.clock, dated)
 
     @property
     def row_bytes(self) -> int:
@@ -274,7 +321,11 @@ class _Reading:
             terminated = self._terminated(rows)
             cut = (rows.truncated | rows.done) & ~terminated
             columns = (rows.states, rows.actions, rows.rewards, rows.next_states, terminated, cut)
-            found = Transitions._make(column[good] for column in columns)
+            clock = self.decoder.clock
+            found = extended(
+                Transitions._make(column[good] for column in columns),
+                elapsed=None if clock is None else rows.elapsed[good] / clock.period,
+            )
             found.require_shapes()
             # A row that is left out may have been the last one of its episode.
             found = found.with_inferred_truncation() if inferred or not good.all() else found

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from os import PathLike
 from typing import Any
 
-from rblspi.data.columns import DataError
+from rblspi.data.columns import Columns, DataError
 from rblspi.data.decoding import BadRows
 from rblspi.data.kept import Part, Reshaped
 from rblspi.data.log import read_log
@@ -31,7 +31,9 @@ class LogAndDecisions:
         self.encoding = getattr(log, "encoding", None)
         self.action_names: tuple[str, ...] = getattr(log, "action_names", ())
         names = None if self.encoding is None else (self.encoding, self.action_names)
-        self.decisions: Any = read_log(decisions, names=names)
+        self.discount_per = getattr(log, "discount_per", None)
+        columns = Columns(discount_per=self.discount_per)
+        self.decisions: Any = read_log(decisions, columns, names=names)
         self.name = f"{getattr(log, 'name', 'log')} and {decisions}"
         known = log.actions is not None
         self.actions: int | None = max(log.actions, self.decisions.actions) if known else None

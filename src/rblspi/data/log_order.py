@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from rblspi.core.types import Integers, Mask, Matrix
+from rblspi.core.types import Array, Integers, Mask, Matrix
 from rblspi.data.columns import DataError, Roles
-from rblspi.data.log_rows import LogRows
+from rblspi.data.log_rows import Clock, LogRows
 from rblspi.data.log_source import Places
-from rblspi.data.transitions import Transitions
+from rblspi.data.transitions import Transitions, extended
 
 #: rows of which the fate depends on what comes next
 _HELD_BACK = 2
@@ -77,6 +77,8 @@ class Joiner:
 
     roles: Roles
     where: Places
+    clock: Clock | None = None
+    dated: bool = False  # whether times are dates
     left_out: int = 0
 
     def transitions(self, chunks: Iterable[LogRows]) -> Iterator[Transitions]:
@@ -131,7 +133,20 @@ class Joiner:
         chosen = valid & (np.arange(rows.size) < count)
         if chosen.any():
             columns = (rows.states, rows.actions, rows.rewards, after, terminated, cut)
-            yield Transitions._make(column[chosen] for column in columns)
+            elapsed = self._elapsed(rows, following, linked)
+            yield extended(
+                Transitions._make(column[chosen] for column in columns),
+                elapsed=None if elapsed is None else elapsed[chosen],
+            )
+
+    def _elapsed(self, rows: LogRows, following: Integers, linked: Mask) -> Array | None:
+        """How long the rows take, in units of the period; 1 where the next state is not logged."""
+        if self.clock is None:
+            return None
+        by_rows, period = self.clock
+        if not by_rows:
+            return rows.elapsed / period
+        return np.where(linked, rows.times[following] - rows.times, period) / period
 
     def _terminated(self, rows: LogRows, same: Mask, positions: Integers) -> Mask:
         """Which rows end in a terminal state, by the flags and by what the user says of them."""
@@ -155,10 +170,14 @@ class Joiner:
             one, other = (self.where(int(rows.places[i])) for i in (row, row + 1))
             what = "is there twice" if rows.times[row] == rows.times[row + 1] else "runs backwards"
             raise DataError(
-                f"{other}, column {self.roles.name('time')}: the time {rows.times[row + 1]:g} "
+                f"{other}, column {self.roles.name('time')}: the time "
+                f"{self._shown(rows.times[row + 1])} "
                 f"{what} in an episode, after {one}: remove one of the rows, or name the column of "
                 "the episodes with episode="
             )
+
+    def _shown(self, time: float) -> str:
+        return f"{np.datetime64(int(time), 'us')}" if self.dated else f"{time:g}"
 
     def _require_end(self, rows: LogRows, goes_on: Mask, terminated: Mask) -> None:
         """Raise an error if an episode goes on after its end."""

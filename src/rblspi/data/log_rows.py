@@ -15,7 +15,7 @@ from rblspi.data.arrow_values import (
     flags_of,
     numbers_of,
     plain,
-    seconds_of,
+    times_of,
 )
 from rblspi.data.columns import Roles
 from rblspi.data.decoding import Decoder, Rows
@@ -35,6 +35,7 @@ class LogRows(NamedTuple):
     done: Mask
     episodes: Integers
     times: Array
+    elapsed: Array  # the time until the next state, if a column tells
     places: Integers  # of the rows in the whole log
     good: Mask  # whether nothing is wrong with the row
     closing: Mask  # whether it has neither action nor reward, but only the last state of an episode
@@ -53,6 +54,13 @@ class LogRows(NamedTuple):
         return LogRows._make(np.concatenate(pair) for pair in zip(self, other, strict=True))
 
 
+class Clock(NamedTuple):
+    """How long rows take."""
+
+    by_rows: bool  # whether the time of the next row tells, and not a column of its own
+    period: float  # over which the discount applies once, in the units of the column
+
+
 @dataclass
 class LogDecoder(Decoder):
     """Converts chunks of a log to rows."""
@@ -61,6 +69,7 @@ class LogDecoder(Decoder):
     encoding: Encoding | None = field(kw_only=True)  # None: states are lists
     action_names: tuple[str, ...] = field(kw_only=True)  # (): actions are numbers
     known_episodes: dict[Any, int] = field(default_factory=dict)
+    clock: Clock | None = None
     read: int = 0  # rows so far
 
     def rows(self, chunk: TableChunk) -> LogRows:
@@ -87,6 +96,7 @@ class LogDecoder(Decoder):
             done,
             self.episodes(chunk, rows),
             self.times(chunk, rows),
+            self._elapsed(rows, terminated | done | closing),
             self.read + np.arange(size),
             rows.good,
             closing,
@@ -138,6 +148,12 @@ class LogDecoder(Decoder):
         rows.require(name, np.isfinite(values), "must be a finite number")
         return values
 
+    def _elapsed(self, rows: Rows, last: Mask) -> Array:
+        """The time until the next state; it may be missing where that does not matter."""
+        if self.clock is None or self.clock.by_rows:
+            return np.zeros(len(rows.good))
+        return rows.durations(self.roles.names("elapsed")[0], last, self.clock.period)
+
     def _flags(self, rows: Rows, field: str, closing: Mask) -> Mask:
         name = self.roles.name(field)
         if name is None:
@@ -148,13 +164,17 @@ class LogDecoder(Decoder):
 
     def episodes(self, chunk: TableChunk, rows: Rows) -> Integers:
         """The number of the episode of every row, in the order of their first rows."""
+        import pyarrow.compute as pc
+
         name = self.roles.name("episode")
         if self.roles.by_file:
             number = self.known_episodes.setdefault(chunk.source, len(self.known_episodes))
             return np.full(len(rows.good), number)
         if name is None or not self.roles.of_episodes:
             return np.zeros(len(rows.good), np.int64)
-        encoded = as_text(plain(rows.column(name))).dictionary_encode()
+        names = as_text(plain(rows.column(name)))
+        # whole numbers in text may be written with a point in one file and without in another
+        encoded = pc.replace_substring_regex(names, r"^(-?\d+)\.0*$", r"\1").dictionary_encode()
         known = self.known_episodes
         codes = [known.setdefault(key, len(known)) for key in encoded.dictionary.to_pylist()]
         indices = np.asarray(encoded.indices.fill_null(-1))
@@ -167,7 +187,10 @@ class LogDecoder(Decoder):
         name = self.roles.name("time")
         if name is None or not self.roles.of_episodes:
             return np.zeros(len(rows.good))
-        values = seconds_of(plain(rows.column(name)))
-        what = "must be a number or a date like 2026-01-31 10:00:00"
+        values = times_of(plain(rows.column(name)))
+        what = (
+            "must be a number or a date like 2026-01-31 10:00:00, with a time zone in all rows or "
+            "in none"
+        )
         rows.require(name, np.isfinite(values), what, always=True)
         return values

@@ -61,7 +61,9 @@ class ParquetData(TabularData):
                 schemas[file] = opened.schema_arrow
         if not schemas:
             raise DataError(f"there are no rows in {path}")
-        super().__init__(_shared_columns(columns or Columns(), schemas), actions, skip_bad)
+        chosen = columns or Columns()
+        shared, schema = _shared_columns(chosen, schemas), next(iter(schemas.values()))
+        super().__init__(shared, actions, skip_bad, chosen.discount_per, schema)
 
     @property
     def size(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,6 +21,8 @@ from rblspi.data.profiles import MOST_WORDS, NONE, Profile, listed
 NAMES = 100
 #: below this, whole numbers are exact in a float
 EXACT = 2.0**53
+#: numbers with a decimal comma, with marks between thousands, percentages, and sums of money
+_WRITTEN_NUMBER = re.compile(r"[-+]?[$€£]?\s?[-+]?\d[\d.,' ]*\s?[%$€£]?")
 
 
 @dataclass
@@ -43,6 +46,8 @@ class Survey:
             rows += [(f"{role}{guess}", name, self._values(role, name)) for name in names]
         if self.roles.by_file:
             rows.append(("episode", "every file", f"{len(self.episodes):,} episodes"))
+        if self.roles.choices.discount_per is not None:
+            rows.append(("discount_per", str(self.roles.choices.discount_per), ""))
         rows += [("not used", name, "") for name in self.roles.unused]
         widths = [max(len(row[i]) for row in rows) for i in range(2)]
         return "\n".join(
@@ -77,12 +82,13 @@ def survey(source: LogSource, roles: Roles, tell: TellRows | None = None) -> Sur
             order.add(episodes.episodes(chunk, rows), episodes.times(chunk, rows))
     found.episodes = episodes.known_episodes
     found.in_order = order.holds or not found.episodes  # only episodes with names can be sorted
-    for role in ("reward", "time", "terminated", "truncated", "done"):
+    for role in ("reward", "time", "elapsed", "terminated", "truncated", "done"):
         for name in roles.names(role):
             found.profiles[name].require_one_kind(names=False)
             if role in ("terminated", "truncated", "done"):
                 _require_flags(found.profiles[name])
-    _require_numbers(found.profiles[roles.names("reward")[0]])
+    for name in (*roles.names("reward"), *roles.names("elapsed")):
+        _require_numbers(found.profiles[name])
     found.action_names = _action_names(found.profiles[roles.names("action")[0]])
     found.encoding = _encoding(found)
     return found
@@ -169,6 +175,18 @@ def _encoding(found: Survey) -> Encoding | None:
     return Encoding(tuple(_input(one, other, found, alone) for one, other in pairs))
 
 
+def _require_no_number(profile: Profile) -> None:
+    """Raise an error if all words of a column are numbers as people write them, such as 0,5."""
+    odd = profile.kind == "word" and not profile.as_words
+    if odd and all(_WRITTEN_NUMBER.fullmatch(word) for word in profile.words):
+        place = profile.first["word"]
+        raise DataError(
+            f"{place}, column {profile.name}: {place.value!r} looks like a number: write it with a "
+            "point and without other marks, such as 1234.5, or say "
+            f"categorical={profile.name} if such values are names"
+        )
+
+
 def _input(one: Profile, other: Profile, found: Survey, alone: bool) -> Input:
     """How a column of the state, and that of the next state, become numbers."""
     for profile in (one, other):
@@ -187,6 +205,8 @@ def _input(one: Profile, other: Profile, found: Survey, alone: bool) -> Input:
             "state="
         )
     words = "word" in kinds
+    for profile in (one, other):
+        _require_no_number(profile)
     if words and kinds != {"word"}:
         raise DataError(
             f"{found.name}, column {one.name}: {one}, but in column {other.name}: {other}; a "

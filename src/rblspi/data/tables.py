@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
-from rblspi.data.arrow_values import TableChunk
+from rblspi.data.arrow_values import TableChunk, is_duration
 from rblspi.data.columns import Columns, DataError
 from rblspi.data.decoding import BadRows, Decoder
+from rblspi.data.periods import Period, PeriodLike, TimeKind
 from rblspi.data.transitions import Transitions
 
 #: rows of a chunk: enough to be fast, and few enough to take little memory
@@ -29,12 +30,21 @@ class TabularData:
     skip_bad : bool
         Whether to skip bad rows and count those of the latest pass in `bad`. By default a bad row
         is an error.
+    discount_per, schema
+        The time over which the discount applies once, and the types of the columns.
     """
 
     def __init__(
-        self, columns: dict[str, tuple[str, ...]], actions: int | None, skip_bad: bool
+        self,
+        columns: dict[str, tuple[str, ...]],
+        actions: int | None,
+        skip_bad: bool,
+        discount_per: PeriodLike | None = None,
+        schema: Any = None,
     ) -> None:
         self.columns, self.actions, self.skip_bad = columns, actions, skip_bad
+        self.discount_per = discount_per
+        self._period = 1.0 if discount_per is None else _period(columns, discount_per, schema)
         self.bad = BadRows()
         self._dimensions: int | None = None  # the length of states that are lists, once known
 
@@ -44,7 +54,7 @@ class TabularData:
 
     def __iter__(self) -> Iterator[Transitions]:
         """Iterate over all transitions, in chunks."""
-        decoder = Decoder(self.columns, self.actions, self._dimensions, self.skip_bad)
+        decoder = Decoder(self.columns, self.actions, self._dimensions, self.skip_bad, self._period)
         self.bad = decoder.bad
         wanted = list(dict.fromkeys(chain(*self.columns.values())))
         for chunk in self._chunks(wanted):
@@ -52,6 +62,18 @@ class TabularData:
             self._dimensions = decoder.dimensions
             if transitions is not None:
                 yield transitions
+
+
+def _period(columns: dict[str, tuple[str, ...]], discount_per: PeriodLike, schema: Any) -> float:
+    """The time over which the discount applies once, in units of the column of elapsed time."""
+    if "elapsed" not in columns:
+        raise DataError(
+            f"discount_per={discount_per}: rows are transitions, and nothing tells how long they "
+            "take: name the column of the time until the next state with elapsed="
+        )
+    (name,) = columns["elapsed"]
+    kind: TimeKind = "durations" if is_duration(schema.field(name).type) else "numbers"
+    return Period.of(discount_per).units(kind, name)
 
 
 class TableData(TabularData):
@@ -79,8 +101,9 @@ class TableData(TabularData):
     ) -> None:
         self.name = name
         self._table = as_arrow(table, name)
-        found = (columns or Columns()).found_in(self._table.column_names, name)
-        super().__init__(found, actions, skip_bad)
+        chosen = columns or Columns()
+        found = chosen.found_in(self._table.column_names, name)
+        super().__init__(found, actions, skip_bad, chosen.discount_per, self._table.schema)
 
     @property
     def size(self) -> int:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import math
+from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
+from operator import itemgetter
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rblspi.core.types import Array, Integers, Mask
+from rblspi.core.types import Array, Integers, Mask, Vector
 
-#: the kinds of numbers in each column, as letters of NumPy
-_KINDS = ("biuf", "iu", "biuf", "biuf", "b", "b", "b")
+#: the kinds of numbers in each column, as letters of NumPy; those of observations are any of them
+_KINDS = {"actions": "iu", "terminated": "b", "truncated": "b", "next_allowed": "b"}
 
 #: transitions in a segment of a long episode
 SEGMENT = 100
@@ -90,8 +92,8 @@ class Transitions(NamedTuple):
         straight from the constructor.
         """
         if all(
-            isinstance(column, np.ndarray) and column.dtype.kind in kinds
-            for column, kinds in zip(self, _KINDS, strict=False)
+            isinstance(column, np.ndarray) and column.dtype.kind in _KINDS.get(name, "biuf")
+            for name, column in zip(self._fields, self, strict=True)
         ):
             self.require_shapes()
             return self
@@ -121,6 +123,33 @@ class Transitions(NamedTuple):
         place = rows - np.maximum.accumulate(np.where(self.starts(), rows, 0))  # in the episode
         return np.cumsum(place % SEGMENT == 0) - 1
 
+    def discounts(self, discount: float) -> float | Vector:
+        """The discount gamma^tau of every transition, (N,); just gamma if it is that of all.
+
+        tau is how long a transition took, which only `TimedTransitions` say. Nothing comes after a
+        terminal state, so that its discount is 0.
+        """
+        elapsed = elapsed_in(self)
+        if elapsed is None or discount in (0.0, 1.0):
+            return discount
+        if bool(((elapsed == 1.0) | self.terminated).all()):
+            return discount
+        discounts: Vector = discount ** np.where(self.terminated, np.inf, elapsed)
+        return discounts
+
+    def reward_rates(self, discount: float) -> Vector:
+        """For every reward the one that, received in every unit of time, is worth as much, (N,).
+
+        A transition that is repeated forever is worth r / (1 - gamma^tau), and one to a terminal
+        state is worth r; a reward in every unit of time is worth 1 / (1 - gamma) times itself.
+        """
+        elapsed = elapsed_in(self)
+        if elapsed is None or np.ndim(self.discounts(discount)) == 0:
+            return self.rewards
+        lasting = np.where(self.terminated, np.inf, elapsed)
+        rates: Vector = self.rewards * ((1.0 - discount) / -np.expm1(lasting * math.log(discount)))
+        return rates
+
     @property
     def size(self) -> int:
         """N, the number of transitions. ``len`` gives the number of columns instead."""
@@ -140,17 +169,11 @@ class Transitions(NamedTuple):
             yield self.rows(start, start + rows)
 
 
-class MaskedTransitions(Transitions):
-    """Transitions that know which actions are allowed after them.
-
-    They have one column more, ``next_allowed``: a row of flags, one for every action. What follows
-    a terminal state does not matter.
-    """
-
-    _fields = (*Transitions._fields, "next_allowed")  # type: ignore[assignment]
+class _Extended(Transitions):
+    """Transitions with columns that others do not have, which are the last of `_fields`."""
 
     def __new__(cls, *columns: Any) -> Self:
-        """The columns of `Transitions`, and which actions are allowed next, shape (N, actions)."""
+        """The columns in the order of `_fields`."""
         return cls._make(columns)
 
     @classmethod
@@ -167,28 +190,75 @@ class MaskedTransitions(Transitions):
         return self._make(columns.get(n, own) for n, own in zip(self._fields, self, strict=True))
 
     @classmethod
-    def from_arrays(cls, *columns: ArrayLike) -> Self:  # type: ignore[override]
-        """Convert seven columns and check every value, as `Transitions.from_arrays`."""
-        *plain, masks = columns
-        checked = cls(*Transitions.from_arrays(*plain), _flags("next_allowed", masks))
+    def from_arrays(cls, *columns: ArrayLike | None) -> Self:
+        """Convert all columns and check every value, as `Transitions.from_arrays`."""
+        usual = len(Transitions._fields)
+        plain, more = columns[:usual], zip(cls._fields[usual:], columns[usual:], strict=True)
+        checked = cls(
+            *Transitions.from_arrays(*plain),  # type: ignore[arg-type]
+            *(_CHECKS[name](name, column) for name, column in more),
+        )
         checked.require_shapes()
         return checked
 
-    @property
-    def next_allowed(self) -> Mask:
-        """Which actions are allowed in the next observation, shape (N, actions)."""
-        *_, masks = self
-        return masks
+
+class MaskedTransitions(_Extended):
+    """Transitions that know which actions are allowed after them.
+
+    They have one column more, ``next_allowed``: a row of flags, one for every action, shape (N,
+    actions). What follows a terminal state does not matter.
+    """
+
+    _fields = (*Transitions._fields, "next_allowed")  # type: ignore[assignment]
+    next_allowed = property(itemgetter(6), doc="Which actions are allowed next, (N, actions).")
 
 
-def with_masks(transitions: Transitions, next_allowed: Mask | None) -> Transitions:
-    """The transitions, with what is allowed after them if that is known."""
-    return transitions if next_allowed is None else MaskedTransitions(*transitions, next_allowed)
+class TimedTransitions(_Extended):
+    """Transitions that take different times, as in a semi-Markov decision problem.
+
+    They have one column more, ``elapsed``: the time tau > 0 from s to s', in units of the time over
+    which the discount gamma applies once, shape (N,). What comes after a transition is discounted
+    by gamma^tau, and its reward is not discounted: Q(s, a) = E[r + gamma^tau Q(s', a')]. How long
+    it takes to come to a terminal state does not matter.
+    """
+
+    _fields = (*Transitions._fields, "elapsed")  # type: ignore[assignment]
+    elapsed = property(itemgetter(6), doc="How long every transition took, (N,).")
+
+
+class MaskedTimedTransitions(_Extended):
+    """Transitions with both ``next_allowed`` and ``elapsed``."""
+
+    _fields = (*Transitions._fields, "next_allowed", "elapsed")  # type: ignore[assignment]
+    next_allowed = property(itemgetter(6), doc="Which actions are allowed next, (N, actions).")
+    elapsed = property(itemgetter(7), doc="How long every transition took, (N,).")
+
+
+def extended(
+    transitions: Transitions, *, next_allowed: Mask | None = None, elapsed: Vector | None = None
+) -> Transitions:
+    """Plain transitions, with what is allowed after them and how long they took, if known."""
+    known = {"next_allowed": next_allowed, "elapsed": elapsed}
+    more = [name for name, column in known.items() if column is not None]
+    fields = (*Transitions._fields, *more)
+    kinds = (Transitions, MaskedTransitions, TimedTransitions, MaskedTimedTransitions)
+    kind = next(kind for kind in kinds if kind._fields == fields)
+    return kind._make([*transitions, *(known[name] for name in more)])
 
 
 def allowed_after(transitions: Transitions) -> Mask | None:
     """Which actions are allowed after the transitions, shape (N, actions); None: all of them."""
-    return transitions.next_allowed if isinstance(transitions, MaskedTransitions) else None
+    return _further(transitions, "next_allowed")
+
+
+def elapsed_in(transitions: Transitions) -> Vector | None:
+    """How long the transitions took, shape (N,), in units of time; None: each of them 1."""
+    return _further(transitions, "elapsed")
+
+
+def _further(transitions: Transitions, name: str) -> NDArray[Any] | None:
+    fields = transitions._fields
+    return transitions[fields.index(name)] if name in fields else None
 
 
 def joined(chunks: list[Transitions]) -> Transitions:
@@ -283,6 +353,19 @@ def _flags(name: str, values: ArrayLike) -> Mask:
     if array.dtype.kind != "b":
         _require((array == 0) | (array == 1), name, array, "must be true or false")
     return array.astype(np.bool_, copy=False)
+
+
+def _durations(name: str, values: ArrayLike) -> Vector:
+    array = _numbers(name, values).astype(np.float64, copy=False)
+    _require(array > 0.0, name, array, "must be above 0")
+    return array
+
+
+#: how the columns that not all transitions have are checked
+_CHECKS: dict[str, Callable[[str, Any], NDArray[Any]]] = {
+    "next_allowed": _flags,
+    "elapsed": _durations,
+}
 
 
 def _require(holds: Mask, name: str, array: NDArray[Any], what: str) -> None:

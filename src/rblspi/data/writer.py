@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from rblspi.core.files import replacing
 from rblspi.data.parquet import METADATA
-from rblspi.data.transitions import Transitions, allowed_after
+from rblspi.data.transitions import Transitions, allowed_after, elapsed_in
 
 
 class ParquetWriter:
@@ -54,6 +54,9 @@ class ParquetWriter:
         allowed = allowed_after(transitions)
         if allowed is not None:
             columns |= _states("next_allowed", allowed)
+        elapsed = elapsed_in(transitions)
+        if elapsed is not None:
+            columns["elapsed"] = elapsed
         table = pa.table(columns)
         if self._writer is None:
             self.path.parent.mkdir(parents=True, exist_ok=True)

@@ -7,6 +7,8 @@ terminal) and d = e_a (x) x - gamma e_a' (x) y, k = n |A| long. For every action
 
 The Gram matrix of the action features is block-diagonal, so only its blocks are stored; the
 rewards are one more column of d. Statistics of the same policy and discount merge by adding.
+
+Transitions that take different times tau have a discount each, gamma^tau in place of gamma.
 """
 
 from __future__ import annotations
@@ -77,7 +79,7 @@ class TDErrorSums(NamedTuple):
 
         sum delta^2 = sum r^2 - 2 theta'(b - c) + theta'(A + A' - C + G) theta
 
-    where G has the blocks gamma^2 sum y y', and c the parts gamma sum y r, over the transitions
+    where G has the blocks sum gamma^2 y y', and c the parts sum gamma y r, over the transitions
     that go on with each action.
     """
 
@@ -91,8 +93,11 @@ class TDErrorSums(NamedTuple):
         shape = (actions, features)
         return cls(np.zeros((*shape, features)), np.zeros(shape), np.zeros(1))
 
-    def add(self, y: Matrix, next_actions: Integers, rewards: Vector, discount: float) -> None:
+    def add(
+        self, y: Matrix, next_actions: Integers, rewards: Vector, discount: float | Vector
+    ) -> None:
         """Add a batch of transitions to the sums, in place; the arguments are `accumulate`'s."""
+        y, discount = _discounted(y, discount)
         for action in range(len(self.next_gram)):
             rows = np.flatnonzero(next_actions == action)
             ahead = discount * y[rows]
@@ -131,7 +136,7 @@ def accumulate(
     rewards: ArrayLike,
     y: ArrayLike,
     next_actions: ArrayLike,
-    discount: float,
+    discount: float | Vector,
 ) -> None:
     """Add a batch of transitions to the sums, in place.
 
@@ -150,10 +155,9 @@ def accumulate(
     actions, rewards : array-like, shape (N,)
     next_actions : array-like of int, shape (N,)
         What the policy under evaluation does next; -1 where the next state is terminal.
-    discount : float
-        gamma, the same for all transitions in the sums.
+    discount : float, or ndarray of shape (N,)
+        gamma, the same for all transitions in the sums, or that of each.
     """
-    discount = check.fraction("discount", discount)
     x, y = _numbers("x", x, 2), _numbers("y", y, 2)
     rewards = _numbers("rewards", rewards, 1)
     actions = _choices("actions", actions, 0, statistics.actions)
@@ -168,7 +172,22 @@ def accumulate(
     for name, column in columns.items():
         if len(column) != len(x):
             raise ValueError(f"{name} has {len(column)} rows, but x has {len(x)}")
+    y, discount = _discounted(y, discount)
     _accumulate(statistics, x, actions, rewards, y, next_actions, discount)
+
+
+def _discounted(y: Matrix, discount: float | Vector) -> tuple[Matrix, float]:
+    """Features of next states and a discount of all, also if every transition has its own."""
+    if np.ndim(discount) == 0:
+        return y, check.fraction("discount", discount)
+    discounts = _numbers("discount", discount, 1)
+    if discounts.shape != y.shape[:1]:
+        raise ValueError(f"discount has {len(discounts)} rows, but y has {len(y)}")
+    wrong = ~((discounts >= 0.0) & (discounts <= 1.0))
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise ValueError(f"discount in row {row} is {discounts[row]}: it must be from 0 to 1")
+    return discounts[:, None] * y, 1.0
 
 
 def _numbers(name: str, values: ArrayLike, axes: int) -> Array:

@@ -24,7 +24,7 @@ from rblspi.core.types import Integers, Matrix, Vector
 from rblspi.data.columns import Columns
 from rblspi.data.encoding import Naming
 from rblspi.data.log import is_log, read_log
-from rblspi.data.transitions import Transitions, allowed_after
+from rblspi.data.transitions import Transitions, allowed_after, elapsed_in
 from rblspi.features import Features
 from rblspi.model.buffer import TERMINAL
 from rblspi.model.statistics import Statistics, TDErrorSums, accumulate, empty
@@ -108,6 +108,8 @@ def chunks_of(
 
     The columns and the names of a log are those of `rblspi.data.read_log`.
     """
+    if isinstance(data, Transitions | tuple) and columns is not None:
+        _require_elapsed(data, columns)
     if isinstance(data, Transitions):
         return [data]
     if isinstance(data, tuple) and not any(isinstance(item, Transitions) for item in data):
@@ -130,6 +132,16 @@ def chunks_of(
         f"transitions of type {type(data).__name__} must be Transitions, their columns, or "
         "an iterable of Transitions"
     )
+
+
+def _require_elapsed(data: Transitions | tuple[Any, ...], columns: Columns) -> None:
+    """Raise an error if nothing tells how long transitions in arrays took, and it matters."""
+    timed = isinstance(data, Transitions) and elapsed_in(data) is not None
+    if columns.discount_per is not None and not timed:
+        raise ValueError(
+            f"discount_per={columns.discount_per}: arrays of transitions say how long these took, "
+            "in units of that time, as rblspi.data.TimedTransitions"
+        )
 
 
 def sums_of_policy(
@@ -182,7 +194,7 @@ def not_empty(result: Result | None, chunks: Iterable[Transitions]) -> Result:
 def _sums_of_chunk(
     problem: Problem, policy: BatchPolicy, previous: BatchPolicy | None, chunk: Transitions
 ) -> PolicySums:
-    features, discount = problem.features, problem.discount
+    features = problem.features
     statistics = empty(problem.blocks, features.size)
     td_errors = TDErrorSums.empty(problem.blocks, features.size)
     digest, changed = blake2b(digest_size=16), 0
@@ -193,6 +205,7 @@ def _sums_of_chunk(
             x, y = features(batch.observations), features(batch.next_observations)
             actions = np.zeros(batch.size, np.int64) if problem.actions is None else batch.actions
             next_actions = _next_actions(problem, policy, batch, y)
+            discount = batch.discounts(problem.discount)
             accumulate(statistics, x, actions, batch.rewards, y, next_actions, discount)
             td_errors.add(y, next_actions, batch.rewards, discount)
             digest.update(next_actions.tobytes())

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rblspi.core.types import Integers, Mask, Matrix, Vector
-from rblspi.data.transitions import Transitions, joined
+from rblspi.data.transitions import Transitions, elapsed_in, joined
 from rblspi.offline.accumulation import Data, chunks_of, conformed, not_empty
 from rblspi.offline.support import BAD, DOUBTFUL, GOOD, WORDS, Finding
 
@@ -103,11 +103,20 @@ def _facts(report: DataReport, counts: Integers, source: Any) -> Iterator[tuple[
     low, high = float(rows.rewards.min()), float(rows.rewards.max())
     spread = f"{low:.4g} to {high:.4g}, standard deviation {float(rows.rewards.std()):.4g}"
     yield "rewards", f"mean {float(rows.rewards.mean()):.4g}, {spread}"
+    elapsed = elapsed_in(rows)
+    if elapsed is not None and not rows.terminated.all():
+        yield "elapsed", _elapsed(elapsed[~rows.terminated])
     shares = counts / rows.size
     names = report.action_names or tuple(map(str, range(len(counts))))
     most = np.argsort(-shares, kind="stable")[:8]
     listed = ", ".join(f"{names[a]} {shares[a]:.1%}" for a in most)
     yield "actions", listed + (f", ... ({len(counts)})" if len(counts) > len(most) else "")
+
+
+def _elapsed(times: Vector) -> str:
+    """How long transitions took; that to a terminal state does not matter."""
+    low, middle, high = (float(q) for q in np.quantile(times, (0.0, 0.5, 1.0)))
+    return f"{low:.4g} to {high:.4g} times discount_per, half of them at most {middle:.4g}"
 
 
 def _finding(name: str, value: float, worse: bool, word: str, advice: str) -> Finding:

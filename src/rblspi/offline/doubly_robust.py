@@ -5,11 +5,11 @@ With Q from fitted Q evaluation and V(s) = Q(s, pi(s)), the estimate of an episo
     V(s_0) + sum_t g_t (r_t + gamma V(s_{t+1}) - Q(s_t, a_t))
 
 Step by step (Jiang and Li, 2016), g_t = gamma^t rho_t with the weights rho_t of importance
-sampling, and 0 after the last step whose weights can be used. Without propensities, in the
-marginalised form (Kallus and Uehara, 2020), g is the density h'phi(s, a) of `linear_values`. Either
-has the right mean if g or Q is right. Q and h are fitted to one half of the episodes and used in
-the other, and the other way round; on the transitions that Q is fitted to, the marginalised
-correction would be 0.
+sampling, where t is the time if steps take different ones, and 0 after the last step whose weights
+can be used. Without propensities, in the marginalised form (Kallus and Uehara, 2020), g is the
+density h'phi(s, a) of `linear_values`. Either has the right mean if g or Q is right. Q and h are
+fitted to one half of the episodes and used in the other, and the other way round; on the
+transitions that Q is fitted to, the marginalised correction would be 0.
 
 What the correction leaves of the model, u = mean of phi(s_0) - sum_t g_t (phi_t - gamma phi_{t+1}),
 makes the estimate depend on the episodes that Q is fitted to. Their influences through u are part
@@ -61,13 +61,13 @@ def doubly_robust(
     steps = np.arange(episodes.log.size) - episodes.starts[episodes.episode]
     g, used = np.zeros(episodes.log.size), steps < weights.horizon
     rho = weights.weights[steps[used], episodes.episode[used]]
-    g[used] = episodes.problem.discount ** steps[used] * rho
+    g[used] = episodes.problem.discount ** episodes.times[used] * rho
     found = _estimate("doubly robust", episodes, halves, [g, g], confidence)
     return found._replace(
         effective=effective_size(weights.last),
         size=episodes.count,
         unit="episodes",
-        note=found.note or weights.note(episodes.problem.discount, "are the model's"),
+        note=found.note or weights.note("are the model's"),
     )
 
 
@@ -129,7 +129,7 @@ def left_to_model(episodes: Episodes, there: Mask, g: Vector) -> Vector:
     log, chosen = episodes.log, there if episodes.sampled else np.ones(len(episodes.firsts))
     shares = chosen / chosen.sum() * there.mean()
     weights = np.where(there[episodes.episode], g, 0.0) / episodes.count
-    going_on = np.where(log.terminated, 0.0, episodes.problem.discount) * weights
+    going_on = np.where(log.terminated, 0.0, episodes.discounts) * weights
     first = episodes.weighted_features(episodes.firsts, episodes.first_actions, shares)
     now = episodes.weighted_features(log.observations, log.actions, weights)
     ahead = episodes.weighted_features(log.next_observations, episodes.ahead, going_on)

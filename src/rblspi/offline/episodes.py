@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rblspi.core import check
 from rblspi.core.types import Integers, Mask, Vector
-from rblspi.data.transitions import Transitions, joined
+from rblspi.data.transitions import Transitions, elapsed_in, joined
 from rblspi.features import BasisLike
 from rblspi.offline.accumulation import Data, Problem, batch_rows, chunks_of, conformed, not_empty
 from rblspi.offline.observed_space import build_features
@@ -70,9 +70,27 @@ class Episodes:
         return self.log.segments()
 
     @cached_property
+    def discounts(self) -> float | Vector:
+        """The discount of every transition, (N,), or of all of them."""
+        return self.log.discounts(self.problem.discount)
+
+    @cached_property
+    def elapsed(self) -> Vector:
+        """How long every transition took, (N,): usually 1."""
+        elapsed = elapsed_in(self.log)
+        return np.ones(self.log.size) if elapsed is None else elapsed
+
+    @cached_property
+    def times(self) -> Vector:
+        """The time from the start of the episode to every row, (N,): steps, if each takes 1."""
+        before = np.cumsum(self.elapsed) - self.elapsed
+        times: Vector = before - before[self.starts[self.episode]]
+        return times
+
+    @cached_property
     def ending(self) -> Vector:
         """The probability that everything ends: 1 - gamma, or 1 where s' is terminal, (N,)."""
-        return np.where(self.log.terminated, 1.0, 1.0 - self.problem.discount)
+        return np.where(self.log.terminated, 1.0, 1.0 - self.discounts)
 
     @cached_property
     def centre(self) -> float:
@@ -88,8 +106,11 @@ class Episodes:
 
     @cached_property
     def reward_range(self) -> tuple[float, float]:
-        """The least and the greatest reward in the log; one after a terminal state is 0."""
-        rewards = self.log.rewards
+        """The least and the greatest reward of a step; one after a terminal state is 0.
+
+        If steps take different times, it is the reward of a unit of time.
+        """
+        rewards = self.log.reward_rates(self.problem.discount)
         after = 0.0 if self.log.terminated.any() else rewards[0]
         return float(min(rewards.min(), after)), float(max(rewards.max(), after))
 

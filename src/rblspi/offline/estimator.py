@@ -16,6 +16,7 @@ from rblspi.core import check
 from rblspi.core.types import Array, Matrix, Vector
 from rblspi.data.columns import Columns
 from rblspi.data.encoding import Encoding
+from rblspi.data.periods import PeriodLike
 from rblspi.data.transitions import Transitions
 from rblspi.environments.lookup import describe, discrete_actions, make
 from rblspi.features import BasisLike, Features, as_basis
@@ -55,6 +56,7 @@ class Estimator(ABC):
     weights_: Vector
     encoding_: Encoding | None = None  # of states in a log with named columns
     action_names_: tuple[str, ...] = ()  # of actions that are words in the log
+    discount_per_: PeriodLike | None = None  # the time over which the discount applies once
 
     #: the estimators that have standard deviations and can be used instead
     _bayesian: ClassVar[str] = "BLSTD or BLSPI"
@@ -202,6 +204,7 @@ class Estimator(ABC):
             chunks = chunks_of(data, self.columns)
             self.encoding_ = getattr(chunks, "encoding", None)
             self.action_names_ = getattr(chunks, "action_names", ())
+            self.discount_per_ = getattr(chunks, "discount_per", None)
             return chunks
         return chunks_of(data, self.columns, (self.encoding_, self.action_names_))
 
@@ -244,6 +247,8 @@ class Estimator(ABC):
             )
         environment = None if env is None else self._matching(make(env))
         settings = {n: v for n, v in self.get_params().items() if n not in _NOT_IN_PROVENANCE}
+        if self.discount_per_ is not None:
+            settings["discount_per"] = str(self.discount_per_)
         name, transitions = name_of(type(self)), int(self.statistics_.count.sum())
         return LinearPolicy(
             basis=as_basis(self.basis),

@@ -61,7 +61,7 @@ def fitted_q_iteration(
 
     The Gram matrices do not change, and are factored once.
     """
-    rewards = _rewards_of(chunks)
+    rewards = _rewards_of(chunks, problem.discount)
     limits = rewards.limits(problem.discount)
     checked = sums_of_policy(problem, first_action, chunks)
     regression = Regression.of(checked.statistics.gram, ridge)
@@ -88,7 +88,10 @@ def fitted_q_iteration(
 
 
 class Rewards(NamedTuple):
-    """The range and the mean of the rewards, and whether episodes end in terminal states."""
+    """The range and the mean of the rewards, and whether episodes end in terminal states.
+
+    Rewards of transitions that take different times are those for a unit of time.
+    """
 
     least: float
     greatest: float
@@ -97,9 +100,9 @@ class Rewards(NamedTuple):
     ends: bool
 
     @classmethod
-    def of(cls, chunk: Transitions) -> Self:
+    def of(cls, chunk: Transitions, discount: float) -> Self:
         """Those of some transitions."""
-        rewards = chunk.rewards
+        rewards = chunk.reward_rates(discount)
         with np.errstate(over="ignore"):
             total = float(rewards.sum())
         ends = bool(chunk.terminated.any())
@@ -128,11 +131,12 @@ class Rewards(NamedTuple):
 
 def attainable(chunks: Iterable[Transitions], discount: float) -> tuple[float, float]:
     """The least and the greatest value that the rewards allow; they last for 1000 steps at most."""
-    return _rewards_of(chunks).limits(min(discount, 1.0 - 1.0 / LONGEST))
+    lasting = min(discount, 1.0 - 1.0 / LONGEST)
+    return _rewards_of(chunks, lasting).limits(lasting)
 
 
-def _rewards_of(chunks: Iterable[Transitions]) -> Rewards:
-    rewards = over_chunks(chunks, Rewards.of, Rewards.merge)
+def _rewards_of(chunks: Iterable[Transitions], discount: float) -> Rewards:
+    rewards = over_chunks(chunks, partial(Rewards.of, discount=discount), Rewards.merge)
     require_finite(rewards.total)
     return rewards
 
@@ -180,7 +184,7 @@ def _targets_of_chunk(
             values = masked(y @ weights.T, allowed)
             best, past = values.argmax(axis=1), best_actions(y @ before.T, allowed)
             ahead = np.where(batch.terminated, 0.0, values.max(axis=1).clip(*limits))
-            targets = batch.rewards + problem.discount * ahead
+            targets = batch.rewards + batch.discounts(problem.discount) * ahead
             by_action = (batch.actions == np.arange(problem.blocks)[:, None]) * targets
             moments += by_action @ problem.features(batch.observations)
             total += float(targets.sum())

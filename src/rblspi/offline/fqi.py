@@ -33,6 +33,7 @@ class FQI(PolicyLearner):
     where c is the mean target and u are the weights of the constant function, if the basis has
     one. Sums of discounted rewards lie between r_min / (1 - gamma) and r_max / (1 - gamma); where
     episodes end, also a single reward is possible. Clipping keeps the iteration from diverging.
+    Where transitions take different times, r_min and r_max are rewards of a unit of time.
 
     Rewards times a constant scale the values, and change no policy. Neither does a constant that
     is added to all rewards, if no episode ends in a terminal state.

@@ -5,7 +5,8 @@ step t is rho_t = prod_{i <= t} 1{a_i = pi(s_i)} / p_i, and the value is the mea
 
     sum_t gamma^t rho_t r_t                                         (per decision)
 
-or the same with the weights of each step divided by their mean (self-normalised). Neither needs a
+(where steps take different times, gamma has the time at which step t begins for its exponent), or
+the same with the weights of each step divided by their mean (self-normalised). Neither needs a
 basis. Products of ratios soon leave few episodes that tell anything, so steps are used while the
 effective number of episodes is at least `LEAST_EPISODES`. What a log does not tell, which is all
 that comes after these steps and after the end of an episode that was cut short, lies between the
@@ -61,6 +62,10 @@ class Weights(NamedTuple):
     rewards: Matrix  # (H, E), 0 after the end
     unknown: Mask  # the reward is not in the log: the episode was cut short before, (H, E)
     beyond: Mask  # neither are those after step H, because the episode does not terminate, (E,)
+    discounts: (
+        Vector  # of every step, and of what follows them: the largest of any episode, (H + 1,)
+    )
+    later: Matrix  # those of every episode as a share of it: 1 if all steps take 1, (H + 1, E)
 
     @property
     def horizon(self) -> int:
@@ -76,17 +81,21 @@ class Weights(NamedTuple):
         """With the weights of each step divided by their mean."""
         return self._replace(weights=self.weights / self.weights.mean(axis=1, keepdims=True))
 
-    def note(self, discount: float, rest: str) -> str:
+    def note(self, rest: str) -> str:
         """How many steps are used, and which share of all discounted rewards comes after them."""
-        share = float((self.last * self.beyond).mean() / self.last.mean())
-        left = share * discount**self.horizon
+        share = float((self.last * self.beyond * self.later[-1]).mean() / self.last.mean())
+        left = share * float(self.discounts[-1])
         if left < 0.005:
             return ""
         return f"weights last for {self.horizon} steps; the {left:.0%} after them {rest}"
 
     def filled(self, reward: float) -> tuple[Matrix, Vector]:
         """The rewards, and those of each step after H, with this one where it is not known."""
-        return np.where(self.unknown, reward, self.rewards), np.where(self.beyond, reward, 0.0)
+        rewards, after = (
+            np.where(self.unknown, reward, self.rewards),
+            np.where(self.beyond, reward, 0.0),
+        )
+        return rewards * self.later[:-1], after * self.later[-1]
 
 
 def weights_of(episodes: Episodes, ratios: Vector, least: float = LEAST_EPISODES) -> Weights:
@@ -112,7 +121,26 @@ def weights_of(episodes: Episodes, ratios: Vector, least: float = LEAST_EPISODES
         np.reshape(rewards, shape),
         unknown,
         cut | (lengths > horizon),
+        *_discounts(episodes, horizon),
     )
+
+
+def _discounts(episodes: Episodes, horizon: int) -> tuple[Vector, Matrix]:
+    """The largest discount of every step, and those of the episodes as a share of it.
+
+    After the end of an episode, a step is a unit of time.
+    """
+    step, ends = np.arange(horizon + 1)[:, None], episodes.lengths
+    last = episodes.starts + ends - 1
+    end = episodes.times[last] + episodes.elapsed[last]
+    row = episodes.starts + np.minimum(step, ends - 1)
+    times = np.where(step < ends, episodes.times[row], end + (step - ends))
+    discounts = episodes.problem.discount**times
+    largest = discounts.max(axis=1)
+    later = np.divide(
+        discounts, largest[:, None], out=np.ones_like(discounts), where=largest[:, None] > 0.0
+    )
+    return largest, later
 
 
 def per_decision(episodes: Episodes, ratios: Vector, confidence: float) -> Estimate:
@@ -143,7 +171,7 @@ def _estimate(
     if low <= highest and high >= lowest:
         low, high = max(low, lowest), min(high, highest)
     mean, effective = (least + greatest) / 2.0, effective_size(weights.last)
-    note = weights.note(discount, "may be anything")
+    note = weights.note("may be anything")
     return Estimate(method, mean, low, high, effective, episodes.count, "episodes", note)
 
 
@@ -153,8 +181,8 @@ def value_of(
     """The value and the influence of every episode, given the rewards that the log lacks."""
     rewards, after = weights.filled(reward)
     means = (weights.weights * rewards).mean(axis=1), (weights.last * after).mean()
-    steps = discount ** np.arange(weights.horizon)
-    beyond = discount**weights.horizon / (1.0 - discount) if weights.beyond.any() else 0.0
+    steps = weights.discounts[:-1]
+    beyond = float(weights.discounts[-1]) / (1.0 - discount) if weights.beyond.any() else 0.0
     value = float(steps @ means[0] + beyond * means[1])
     if normalised:  # a ratio of two means varies with the deviations from it
         rewards, after = rewards - means[0][:, None], after - means[1]

@@ -73,8 +73,9 @@ class Judge(NamedTuple):
         size = self.actions * int(np.prod([len(edges) + 1 for edges in self.edges]))
         count = np.bincount(here, minlength=size)
         values = np.zeros(size)
+        discounts = log.discounts(self.discount)
         for _ in range(REPETITIONS):
-            targets = log.rewards + self.discount * np.where(log.terminated, 0.0, values[after])
+            targets = log.rewards + discounts * np.where(log.terminated, 0.0, values[after])
             means = np.bincount(here, targets, size) / np.maximum(count, 1)
             means[count == 0] = means[count > 0].min()
             before, values = values, means

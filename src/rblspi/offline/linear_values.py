@@ -46,10 +46,10 @@ class LinearValues(NamedTuple):
 
     def errors(self, episodes: Episodes) -> Vector:
         """The TD error of every transition, shape (N,)."""
-        log, discount = episodes.log, episodes.problem.discount
+        log, discounts = episodes.log, episodes.discounts
         now = episodes.linear(log.observations, log.actions, self.weights)
         ahead = episodes.linear(log.next_observations, episodes.ahead, self.weights)
-        errors: Vector = episodes.rewards + discount * np.where(log.terminated, 0.0, ahead) - now
+        errors: Vector = episodes.rewards + discounts * np.where(log.terminated, 0.0, ahead) - now
         return errors
 
     def densities(self, episodes: Episodes, z: Vector | None = None) -> Vector:
@@ -78,17 +78,16 @@ def sums(episodes: Episodes, ratios: Vector) -> Statistics:
     after = np.where(log.terminated, TERMINAL, episodes.ahead)
     for rows in np.split(used, range(size, len(used), size)):
         root = np.sqrt(ratios[rows])
-        x, y = (
-            problem.features(column[rows]) for column in (log.observations, log.next_observations)
-        )
+        batch = log.select(rows)
+        x, y = problem.features(batch.observations), problem.features(batch.next_observations)
         accumulate(
             statistics,
             root[:, None] * x,
-            log.actions[rows],
+            batch.actions,
             root * episodes.rewards[rows],
             root[:, None] * y,
             after[rows],
-            problem.discount,
+            batch.discounts(problem.discount),
         )
     require_finite(statistics.gram, statistics.cross)
     return statistics

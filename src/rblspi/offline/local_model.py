@@ -24,7 +24,7 @@ from rblspi.core.types import Integers, Mask, Matrix, Vector
 from rblspi.data.transitions import Transitions
 from rblspi.offline.blstd import BLSTD
 from rblspi.offline.model_selection import halves
-from rblspi.offline.paths import horizon
+from rblspi.offline.paths import horizon, relative_discounts
 from rblspi.policies.given import PolicyFunction
 
 #: near transitions that take turns from step to step: one alone may be an odd one
@@ -45,9 +45,11 @@ class LocalModel(NamedTuple):
     moves: Matrix  # s' - s, (N, d)
     rewards: Vector
     terminated: Mask
+    discount: float  # of a transition in the mean
+    relative: Vector  # that of every one, relative to the mean: 1 if all take the same time, (N,)
 
     @classmethod
-    def of(cls, log: Transitions, part: Mask) -> LocalModel:
+    def of(cls, log: Transitions, part: Mask, discount: float) -> LocalModel:
         """The model of a part of the transitions."""
         before = log.observations.reshape(log.size, -1).astype(np.float64)
         after = log.next_observations.reshape(log.size, -1)
@@ -56,7 +58,8 @@ class LocalModel(NamedTuple):
         rows = {int(a): np.flatnonzero(part & (log.actions == a)) for a in np.unique(log.actions)}
         rows = {action: chosen for action, chosen in rows.items() if len(chosen)}
         trees = {action: KDTree(before[chosen] / scale) for action, chosen in rows.items()}
-        return cls(scale, trees, rows, after - before, log.rewards, log.terminated)
+        discounts = relative_discounts(log, discount)
+        return cls(scale, trees, rows, after - before, log.rewards, log.terminated, *discounts)
 
     def nearby(self, states: Matrix, actions: Integers, rank: int) -> Integers:
         """The nearest transition of the action, or the next nearest; -1 if there is none."""
@@ -76,14 +79,14 @@ class LocalModel(NamedTuple):
 
         After as many steps as matter, the rest is that of another estimate.
         """
-        returns, weight = np.zeros(len(states)), 1.0
+        returns, weight = np.zeros(len(states)), np.ones(len(states))
         going, shape = np.arange(len(states)), values.features_.shape
-        for step in range(horizon(values.discount)):
+        for step in range(horizon(self.discount)):
             near = self.nearby(states, actions, step % NEIGHBOURS)
             returns[going] += weight * np.where(near < 0, np.nan, self.rewards[near])
-            weight *= values.discount
             on = ~self.terminated[near] & (near >= 0)
             states, going = states[on] + self.moves[near[on]], going[on]
+            weight = weight[on] * (self.discount * self.relative[near[on]])
             if not len(going):
                 return returns
             actions = np.asarray(policy(states.reshape(-1, *shape)))
@@ -95,18 +98,19 @@ class LocalModel(NamedTuple):
 def share_beyond(
     policy: PolicyFunction, log: Transitions, firsts: NDArray[Any], values: BLSTD
 ) -> float:
-    """The discounted share of a policy's future that the log says nothing about: E gamma^tau.
+    """The discounted share of a policy's future that the log says nothing about: E gamma^t.
 
-    tau is the step at which the policy, followed from first observations, is further from the log
+    t is the time at which the policy, followed from first observations, is further from the log
     than any row of it is from all others with its action, or where its action was never logged.
     From there on nothing is known.
     """
-    discount, shape = values.discount, values.features_.shape
-    model = LocalModel.of(log, np.ones(log.size, bool))
+    shape = values.features_.shape
+    model = LocalModel.of(log, np.ones(log.size, bool), values.discount)
     limits = {action: _largest_distance(tree) for action, tree in model.trees.items()}
     chosen = firsts[np.linspace(0, len(firsts) - 1, min(STATES, len(firsts))).astype(np.int64)]
     states, weight, lost = chosen.reshape(len(chosen), -1).astype(np.float64), 1.0, 0.0
-    for step in range(horizon(discount)):
+    early = np.ones(len(states))  # the discounts of the paths, relative to the weight
+    for step in range(horizon(model.discount)):
         actions = np.asarray(policy(states.reshape(-1, *shape)))
         near = model.nearby(states, actions, step % NEIGHBOURS)
         known = near >= 0
@@ -114,9 +118,10 @@ def share_beyond(
             here = np.flatnonzero(actions == action)
             if len(here):
                 known[here] &= tree.query(states[here] / model.scale)[0] <= limits[action]
-        lost += weight * float((~known).sum())
-        weight *= discount
+        lost += weight * float(early[~known].sum())
+        weight *= model.discount
         on = known & ~model.terminated[near]
+        early = early[on] * model.relative[near[on]]
         states = states[on] + model.moves[near[on]]
         if not len(states):
             break
@@ -144,7 +149,8 @@ class SecondEstimate:
         An agent's later states are those to which its present policy leads.
         """
         half = halves(log)
-        models = LocalModel.of(log, half), LocalModel.of(log, ~half)
+        discount = first.discount
+        models = LocalModel.of(log, half, discount), LocalModel.of(log, ~half, discount)
         both = cls(models, policy, first, 0.0)
         one, other = both.by_half(later_states(log))
         apart = np.square(one - other)

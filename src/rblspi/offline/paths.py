@@ -54,31 +54,43 @@ def follow(
     if firsts is None:
         firsts = log.observations[log.starts()]
     at = firsts[rng.choice(len(firsts), PATHS)]
-    shares = discount ** np.arange(horizon(discount))
+    typical, relative = relative_discounts(log, discount)
+    shares = typical ** np.arange(horizon(typical))
     weights, far, lost, distances = np.zeros(log.size), 0.0, 0.0, 0.0
     path, returns = np.arange(PATHS), np.zeros(PATHS)
+    early = np.ones(PATHS)  # the discounts of the paths, relative to a share
     for t, share in enumerate(shares):
         rows, distance = near.draw(at, np.asarray(policy(at)), rng)
         known = np.isfinite(distance)
-        lost += float((~known).sum() * shares[t:].sum())  # nor is anything known of what follows
-        rows, distance, path = rows[known], distance[known], path[known]
-        returns[path] += share * log.rewards[rows]
-        far += share * float((distance > near.limit).sum())
-        distances += share * float(distance.sum())
-        np.add.at(weights, rows, share)
+        lost += float(early[~known].sum() * shares[t:].sum())  # nor is what follows known
+        rows, distance, path, early = rows[known], distance[known], path[known], early[known]
+        returns[path] += share * early * log.rewards[rows]
+        far += share * float(early[distance > near.limit].sum())
+        distances += share * float((early * distance).sum())
+        np.add.at(weights, rows, share * early)
         going = ~log.terminated[rows]
         at, path = log.next_observations[rows[going]], path[going]
+        early = early[going] * relative[rows[going]]
         if not len(at):
             break
-    typical = near.typical * weights.sum()
+    usual = near.typical * weights.sum()
     extrapolated = (far + lost) / (weights.sum() + lost)
-    return Paths(weights, returns, extrapolated, distances / typical if typical else 0.0)
+    return Paths(weights, returns, extrapolated, distances / usual if usual else 0.0)
 
 
 def follow_log(log: Transitions, discount: float, seed: int) -> Paths:
     """The paths of the log's own policy, whose action is that of any transition nearby."""
     one = log._replace(actions=np.zeros_like(log.actions))
     return follow(lambda at: np.zeros(len(at), np.int64), one, discount, seed)
+
+
+def relative_discounts(log: Transitions, discount: float) -> tuple[float, Vector]:
+    """The mean discount of a transition, and that of every one relative to it, (N,): usually 1."""
+    discounts = log.discounts(discount)
+    if isinstance(discounts, np.ndarray):
+        typical = float(discounts[~log.terminated].mean())
+        return typical, discounts / typical
+    return float(discounts), np.ones(log.size)
 
 
 def horizon(discount: float) -> int:

@@ -67,7 +67,8 @@ class PolicyEvaluation(Estimator):
         log, policy = transitions, self.policy_
         now = self.predict(log.observations, log.actions)
         after = self.predict(log.next_observations, policy(log.next_observations))
-        errors: Vector = log.rewards + self.discount * np.where(log.terminated, 0.0, after) - now
+        ahead = log.discounts(self.discount) * np.where(log.terminated, 0.0, after)
+        errors: Vector = log.rewards + ahead - now
         return errors
 
     def _add(

@@ -135,7 +135,7 @@ def _value_range(log: Transitions, discount: float) -> float:
 
     A reward that is seen only where episodes terminate comes at most once.
     """
-    lasting = log.rewards[~log.terminated] / max(1.0 - discount, LEAST)
+    lasting = log.reward_rates(discount)[~log.terminated] / max(1.0 - discount, LEAST)
     possible = np.append(lasting, log.rewards[log.terminated])
     return float(possible.max() - possible.min())
 

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from rblspi.core.check import LARGEST_COUNT
 from rblspi.core.compiled import jit
 from rblspi.core.types import Integers, Matrix, Vector
-from rblspi.data.transitions import Transitions, with_masks
+from rblspi.data.transitions import Transitions, extended
 from rblspi.rollout.transition import CONTINUES, TERMINATED, TRUNCATED, Transition
 
 #: transitions that an agent keeps, unless its observations are large
@@ -78,7 +78,7 @@ class Memory(NamedTuple):
             *(before, self.actions[order], self.rewards[order], after, terminated),
             last & ~terminated,
         )
-        return with_masks(kept_rows, None if allowed.all() else allowed)
+        return extended(kept_rows, next_allowed=None if allowed.all() else allowed)
 
 
 def capacity_for(inputs: int) -> int:

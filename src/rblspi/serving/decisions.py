@@ -81,6 +81,7 @@ class Decisions:
         next_state: Any = None,
         terminated: bool = False,
         truncated: bool = False,
+        elapsed: float | None = None,
     ) -> bool:
         """Record what came of a decision; returns whether that is new.
 
@@ -97,8 +98,12 @@ class Decisions:
             Whether the next state is terminal.
         truncated : bool
             Whether the episode was cut short there.
+        elapsed : float, optional
+            The time until the next state, above 0. It is needed if the log is read with a
+            ``discount_per``: in its units, or in seconds if that is a duration.
         """
-        return self.record_many([Outcome(id, reward, next_state, terminated, truncated)]) == 1
+        outcome = Outcome(id, reward, next_state, terminated, truncated, elapsed)
+        return self.record_many([outcome]) == 1
 
     def record_many(self, outcomes: Iterable[Outcome | Mapping[str, Any]]) -> int:
         """Record several outcomes, all of them or none; returns how many are new."""
@@ -125,11 +130,11 @@ class Decisions:
     def _outcome(self, given: Outcome | Mapping[str, Any]) -> Outcome:
         """An outcome as it is written down, checked."""
         outcome = given if isinstance(given, Outcome) else _from_mapping(given)
-        reward = getattr(outcome.reward, "item", lambda: outcome.reward)()  # of a NumPy scalar
-        if isinstance(reward, bool) or not isinstance(reward, int | float):
-            raise ValueError(f"reward={reward!r} must be a number")
-        if not math.isfinite(reward):
-            raise ValueError(f"reward={reward!r} must be finite")
+        reward, elapsed = _number("reward", outcome.reward), outcome.elapsed
+        if elapsed is not None:
+            elapsed = _number("elapsed", elapsed)
+            if elapsed <= 0.0:
+                raise ValueError(f"elapsed={elapsed!r} must be above 0: the time to the next state")
         for name in ("terminated", "truncated"):
             if not isinstance(getattr(outcome, name), bool):
                 raise ValueError(f"{name}={getattr(outcome, name)!r} must be true or false")
@@ -139,7 +144,7 @@ class Decisions:
         if after is not None:
             self.policy.observation(after)
             after = self._kept(after)
-        return outcome._replace(reward=float(reward), next_state=after)
+        return outcome._replace(reward=reward, next_state=after, elapsed=elapsed)
 
     def _kept(self, state: Any) -> Any:
         """A state, which the policy has accepted, as plain data."""
@@ -184,6 +189,15 @@ def _plain(column: Mapping[str, Any], value: Any) -> Any:
     if column["fill"] is not None and numbers.pop():  # whether it is missing
         return None
     return words[numbers.index(1.0)] if words else numbers[0]
+
+
+def _number(name: str, given: Any) -> float:
+    number = getattr(given, "item", lambda: given)()  # of a NumPy scalar
+    if isinstance(number, bool) or not isinstance(number, int | float):
+        raise ValueError(f"{name}={number!r} must be a number")
+    if not math.isfinite(number):
+        raise ValueError(f"{name}={number!r} must be finite")
+    return float(number)
 
 
 def _episode(name: Any) -> str | None:
