@@ -17,7 +17,7 @@ from typing import Any
 
 from rblspi.data.arrow_values import TableChunk
 from rblspi.data.columns import DataError
-from rblspi.data.decision_log import heading_of, transitions_in
+from rblspi.data.decision_log import flat, heading_of, transitions_in
 from rblspi.data.parquet import PathOrPaths, files_below, listed, open_parquet, read_row_group
 
 #: how compressed files of text end, beside their own ending
@@ -73,7 +73,11 @@ def _by_content(path: Path) -> Callable[[Path, Sequence[str] | None], Iterator[A
         return _parquet
     if start == b"ARROW1":
         return _arrow
-    return _json_lines if start.lstrip().startswith(b"{") else _csv
+    if start.startswith(b"PK"):
+        raise DataError(
+            f"{path} is a ZIP archive or a file of Excel: unpack it, or save the table as CSV"
+        )
+    return _json_lines if start.lstrip().startswith((b"{", b"[")) else _csv
 
 
 # Parquet and Arrow -----------------------------------------------------------------------------
@@ -144,6 +148,8 @@ def _csv_fault(path: Path, names: list[str], said: str) -> str:
     if column is not None and int(column[1]) < len(names):
         place += f", column {names[int(column[1])]}"
     what = _CSV_COLUMN.sub("", _CSV_ROW.sub("", said))
+    if len(names) == 1 and "Expected 1 columns" in what:
+        what += f"; the first line, {names[0]!r}, has to be the names of the columns"
     if "UTF8" in what:
         what = "the text is not UTF-8: save the file as UTF-8 (iconv -f latin1 -t utf-8)"
     elif "straddling" in what:
@@ -193,7 +199,23 @@ def _json_lines(path: Path, wanted: Sequence[str] | None) -> Iterator[Any]:
         yield from _batches(transitions_in(path), wanted)
         return
     with _TextFile(path) as (file, _):
-        yield from _batches(_objects(path, file), wanted)
+        first = next((line for line in file if line.strip()), "")
+    with _TextFile(path) as (file, _):
+        read = _listed_objects if first.lstrip().startswith("[") else _objects
+        yield from _batches(read(path, file), wanted)
+
+
+def _listed_objects(path: Path, file: io.TextIOWrapper) -> Iterator[dict[str, Any]]:
+    """The rows of a list of objects, as pandas writes them."""
+    text = file.read()
+    if _undecoded(text):
+        raise DataError(f"{path}: the text is not UTF-8: save the file as UTF-8")
+    try:
+        rows = json.loads(text, object_pairs_hook=_unique)
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{path}: no JSON: {error}") from error
+    for row, found in enumerate(rows):
+        yield _object(path, row, found)
 
 
 def _batches(objects: Iterator[dict[str, Any]], wanted: Sequence[str] | None) -> Iterator[Any]:
@@ -215,13 +237,17 @@ def _objects(path: Path, lines: Iterator[str]) -> Iterator[dict[str, Any]]:
             found = json.loads(line, object_pairs_hook=_unique)
         except (ValueError, RecursionError) as error:
             raise DataError(f"{path}, row {row}: no JSON: {error}") from error
-        if not isinstance(found, dict):
-            kind = type(found).__name__
-            raise DataError(
-                f'{path}, row {row}: a {kind}, not an object: write one {{"state": ...}} a line'
-            )
-        yield found
+        yield _object(path, row, found)
         row += 1
+
+
+def _object(path: Path, row: int, found: Any) -> dict[str, Any]:
+    if not isinstance(found, dict):
+        kind = type(found).__name__
+        raise DataError(
+            f'{path}, row {row}: a {kind}, not an object: write one {{"state": ...}} a line'
+        )
+    return flat(found)
 
 
 def _undecoded(line: str) -> bool:

@@ -113,20 +113,29 @@ def _as_table(table: Any) -> Any:
     import pyarrow as pa
 
     if isinstance(table, pa.Table):
-        return table
+        return _flat(table)
     if isinstance(table, pa.RecordBatch):
-        return pa.Table.from_batches([table])
+        return _flat(pa.Table.from_batches([table]))
     if isinstance(table, dict):
-        return pa.table({str(name): array_of(list(values)) for name, values in table.items()})
+        columns = {str(name): array_of(list(values)) for name, values in table.items()}
+        return _flat(pa.table(columns))
     if not hasattr(table, "items") and hasattr(table, "__arrow_c_stream__"):
-        return pa.table(table)
+        return _flat(pa.table(table))
     if not (hasattr(table, "columns") and hasattr(table, "items")):
         raise TypeError(
             f"a log of type {type(table).__name__} is neither a file nor a table: give the name of "
             "a file, or a table of pandas, Polars, DuckDB or Arrow"
         )
-    columns = [_of_pandas(series) for _, series in table.items()]
-    return pa.table(columns, names=[str(label) for label in table.columns])
+    arrays = [_of_pandas(series) for _, series in table.items()]
+    return _flat(pa.table(arrays, names=[str(label) for label in table.columns]))
+
+
+def _flat(table: Any) -> Any:
+    """A table with one column for each part of an object: state.stock, next_state.stock."""
+    from pyarrow import types
+
+    nested = any(types.is_struct(kind) for kind in table.schema.types)
+    return table.flatten() if nested else table
 
 
 def _of_pandas(series: Any) -> Any:
