@@ -155,3 +155,10 @@ def test_a_log_on_disk_lasts_as_long_as_somebody_reads_it():
     assert sum(chunk.size for chunk in chunks) == 3
     model = FQI(Polynomial(1), discount=0.5).fit(read_log(FRAME, COLUMNS, memory=1))
     assert model.act({"x": 0.5}) in ("go left", "stay")
+
+
+@pytest.mark.parametrize("index", ["time", ["episode", "time"]])
+def test_times_and_episodes_may_be_the_index_of_a_frame(index):
+    assert_read(read_log(FRAME.set_index(index), COLUMNS))
+    reordered = FRAME.iloc[::-1].set_index(index)
+    assert concatenated(list(read_log(reordered, COLUMNS))).size == 3

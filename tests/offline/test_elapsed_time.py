@@ -85,7 +85,10 @@ def everything(log, basis):
         yield Judge.of(log, actions, DISCOUNT).value(policy)
 
 
-@pytest.mark.parametrize(("make", "basis"), [(walk, OneHot()), (in_a_box, RBFGrid(3))])
+@pytest.mark.parametrize(
+    ("make", "basis"),
+    [(walk, OneHot()), pytest.param(in_a_box, RBFGrid(2), marks=pytest.mark.slow)],
+)
 def test_transitions_that_take_one_unit_of_time_are_ordinary_ones(make, basis):
     timed = make(np.random.default_rng(0))
     timed = timed._replace(elapsed=np.ones(timed.size))

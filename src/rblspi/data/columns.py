@@ -25,6 +25,8 @@ _USUAL = {
     "time": ("time", "timestamp", "step", "timestep", "time_step", "t", "date", "datetime"),
     "elapsed": (),  # which may as well be the time since the last row, so that it is not guessed
 }
+#: names of the index of a frame that are those of columns: of times and episodes
+OF_INDEX = (*_USUAL["episode"], *_USUAL["time"])
 #: the fields that a table of transitions has
 _OF_TRANSITIONS = (
     *("state", "action", "reward", "next_state", "terminated", "truncated", "next_allowed"),

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from rblspi.data.arrow_values import TableChunk
-from rblspi.data.columns import Columns, DataError, Roles
+from rblspi.data.columns import OF_INDEX, Columns, DataError, Roles
 from rblspi.data.decision_log import Heading, heading_of
 from rblspi.data.formats import array_of, chunks_of_file, files_in
 from rblspi.data.tables import ROWS
@@ -126,8 +126,16 @@ def _as_table(table: Any) -> Any:
             f"a log of type {type(table).__name__} is neither a file nor a table: give the name of "
             "a file, or a table of pandas, Polars, DuckDB or Arrow"
         )
+    table = _with_index(table)
     arrays = [_of_pandas(series) for _, series in table.items()]
     return _flat(pa.table(arrays, names=[str(label) for label in table.columns]))
+
+
+def _with_index(frame: Any) -> Any:
+    """A frame of pandas, in which times and episodes of the index are columns."""
+    names = getattr(getattr(frame, "index", None), "names", ())
+    levels = [n for n in names if str(n).lower() in OF_INDEX and n not in frame.columns]
+    return frame.reset_index(levels) if levels else frame
 
 
 def _flat(table: Any) -> Any:
