@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rblspi.core.types import Array, Integers, Mask, Vector
 
-#: the kinds of numbers in each column, as letters of NumPy; those of observations are any of them
+#: the kinds of numbers in a column, as letters of NumPy; other columns have any of "biuf"
 _KINDS = {"actions": "iu", "terminated": "b", "truncated": "b", "next_allowed": "b"}
 
 #: transitions in a segment of a long episode

@@ -62,10 +62,8 @@ class Weights(NamedTuple):
     rewards: Matrix  # (H, E), 0 after the end
     unknown: Mask  # the reward is not in the log: the episode was cut short before, (H, E)
     beyond: Mask  # neither are those after step H, because the episode does not terminate, (E,)
-    discounts: (
-        Vector  # of every step, and of what follows them: the largest of any episode, (H + 1,)
-    )
-    later: Matrix  # those of every episode as a share of it: 1 if all steps take 1, (H + 1, E)
+    discounts: Vector  # of each step and of what follows, the largest of all episodes, (H + 1,)
+    later: Matrix  # the discounts of all episodes as shares of these, usually 1, (H + 1, E)
 
     @property
     def horizon(self) -> int:
@@ -91,11 +89,8 @@ class Weights(NamedTuple):
 
     def filled(self, reward: float) -> tuple[Matrix, Vector]:
         """The rewards, and those of each step after H, with this one where it is not known."""
-        rewards, after = (
-            np.where(self.unknown, reward, self.rewards),
-            np.where(self.beyond, reward, 0.0),
-        )
-        return rewards * self.later[:-1], after * self.later[-1]
+        rewards = np.where(self.unknown, reward, self.rewards)
+        return rewards * self.later[:-1], np.where(self.beyond, reward * self.later[-1], 0.0)
 
 
 def weights_of(episodes: Episodes, ratios: Vector, least: float = LEAST_EPISODES) -> Weights:

@@ -18,9 +18,10 @@ from __future__ import annotations
 import json
 import math
 import sys
+from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from math import isfinite
-from operator import mul
+from operator import add, mul
 from typing import Any
 
 #: the version of the numbers that this file understands
@@ -303,21 +304,30 @@ def tile_coding(basis: Mapping[str, Any]) -> Sparse:
     """One active tile in every tiling, then 1; the tiles of a tiling follow the last d fastest."""
     tiles = [int(count) for count in basis["tiles"]]
     tilings, size = len(basis["displacements"]), math.prod(tiles)
-    moves = list(zip(*basis["displacements"], strict=True))
-    lines = list(zip(tiles, basis["low"], basis["slope"], moves, strict=True))
+    starts = [tiling * size for tiling in range(tilings)]
+    lines = []
+    for d, along in enumerate(zip(*basis["displacements"], strict=True)):
+        stride, ordered = math.prod(tiles[d + 1 :]), sorted(along)
+        # In tilings displaced by the n-th smallest amount or more, a state is one tile further on.
+        further = [[stride * (move >= least) for move in along] for least in (*ordered, math.inf)]
+        lines.append(
+            (tiles[d], basis["low"][d], basis["slope"][d], stride, ordered, further, along)
+        )
 
     def places(u: Sequence[float]) -> list[int]:
-        found: Sequence[int] = range(tilings)
-        for value, (count, low, slope, along) in zip(u, lines, strict=True):
+        found, first = starts, 0
+        for value, (count, low, slope, stride, ordered, further, along) in zip(
+            u, lines, strict=True
+        ):
             place = (value - low) * slope
             if 0.0 <= place < count - 1:  # whatever the displacement, which is below 1
-                found = [
-                    i * count + int(place + move) for i, move in zip(found, along, strict=True)
-                ]
+                tile = int(place)
+                first += tile * stride
+                steps = further[bisect_left(ordered, tile + 1, key=place.__add__)]
             else:
-                clipped = [int(min(max(place + move, 0.0), count - 1)) for move in along]
-                found = [i * count + j for i, j in zip(found, clipped, strict=True)]
-        return [*found, tilings * size]
+                steps = [stride * int(min(max(place + move, 0.0), count - 1)) for move in along]
+            found = list(map(add, found, steps))
+        return [*[place + first for place in found], tilings * size]
 
     return places, [basis["active"]] * (tilings * size) + [1.0]
 
