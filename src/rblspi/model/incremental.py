@@ -250,6 +250,21 @@ def forget(posterior: IncrementalPosterior, remaining: float) -> None:
 
 
 @jit_borrowing
+def shift_values(posterior: IncrementalPosterior, constant: Vector, shift: float) -> None:
+    """Change all rewards so far such that every value, of any policy, is lower by ``shift``.
+
+    Rewards become r - shift + gamma shift while an episode goes on and r - shift where it ends.
+    With the weights u of the constant function, phi(s, a)'u = 1, that is b - shift A u.
+    """
+    cross, k = posterior.statistics.cross, len(posterior.factor)
+    for a in range(len(cross)):
+        for i in range(cross.shape[1]):
+            cross[a, i, k] -= shift * la.dot(cross[a, i, :k], constant)
+    if posterior.method != RECOMPUTE:
+        rebuild(posterior)
+
+
+@jit_borrowing
 def derive_normal(posterior: IncrementalPosterior) -> None:
     """[Sigma g; . h] = W'W, where W has rows R_a'^-1 [A_a b_a] and R_a'R_a = C_a + ridge I."""
     actions, n = posterior.gram_factor.shape[:2]

@@ -1,6 +1,7 @@
 """The Gaussian over weights that a user holds: mean, precision, samples, predictions, evidence.
 
 The sums obey b = A theta + noise, noise ~ N(0, C / beta), under the prior theta ~ N(0, I / alpha).
+A prior around m_0 is the same for theta - m_0 and b - A m_0, which is what sums and factors are of.
 With Sigma = A'C^-1 A, g = A'C^-1 b, h = b'C^-1 b and lambda = alpha / beta, everything below
 follows from the triangular factor R'R = Sigma + lambda I, the vector v = R'^-1 g and the number
 h - v'v, which `incremental` computes. Nothing is inverted.
@@ -67,6 +68,7 @@ class Posterior:
     jitter: float  # the most that rounding made necessary to add to a diagonal
     jitter_count: int  # how often that happened
     flat: Vector | None = None  # f: along it the prior is flat  (k,)
+    prior_mean: Vector | None = None  # m_0; None: 0             (k,)
 
     @classmethod
     def from_statistics(
@@ -111,12 +113,17 @@ class Posterior:
 
     @classmethod
     def from_incremental(
-        cls, incremental: IncrementalPosterior, prior_precision: float, noise_precision: float
+        cls,
+        incremental: IncrementalPosterior,
+        prior_precision: float,
+        noise_precision: float,
+        prior_mean: Vector | None = None,
     ) -> Self:
         """The posterior given all transitions that were absorbed so far.
 
         Transitions that an agent still has in its buffer are not included. The incremental
-        posterior stays as it is and shares no memory with the result.
+        posterior stays as it is and shares no memory with the result. If ``prior_mean`` is given,
+        its sums are those of b - A m_0.
         """
         alpha = check.positive("prior_precision", prior_precision)
         beta = check.positive("noise_precision", noise_precision)
@@ -137,7 +144,7 @@ class Posterior:
         mean = np.empty(k)
         improve(incremental, np.zeros(k), mean, np.empty(k))
         return cls(
-            mean=mean,
+            mean=mean if prior_mean is None else mean + prior_mean,
             factor=np.triu(incremental.factor[:, :k]),
             whitened=incremental.factor[:, k].copy(),
             residual=float(incremental.residual[0]),
@@ -147,6 +154,7 @@ class Posterior:
             actions=incremental.statistics.actions,
             jitter=float(incremental.jitter[0]),
             jitter_count=int(incremental.counters[JITTERED]),
+            prior_mean=prior_mean,
         )
 
     @property
@@ -214,9 +222,11 @@ class Posterior:
     def misfit(self, theta: ArrayLike) -> float:
         """E_D(theta) = (A theta - b)'C^-1 (A theta - b), the paper's MSPBE of the data.
 
-        Computed as |R theta - v|^2 - lambda |theta|^2 + h - v'v.
+        Computed as |R theta - v|^2 - lambda |theta|^2 + h - v'v, after subtracting m_0.
         """
         weights = self._as_weights(theta)
+        if self.prior_mean is not None:
+            weights = weights - self.prior_mean
         penalty = self.prior_precision / self.noise_precision
         distance = self.factor @ weights - self.whitened
         shrunk = weights if self.flat is None else weights - self.flat * (self.flat @ weights)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     AgentType = TypeVar("AgentType", bound=Agent)
 
 FORMAT = "rblspi-agent"
-VERSION = 7
+VERSION = 8
 
 
 class Description(NamedTuple):

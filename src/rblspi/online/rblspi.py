@@ -34,9 +34,11 @@ from rblspi.model.incremental import (
     forget,
     improve,
     new_incremental_posterior,
+    shift_values,
 )
 from rblspi.model.posterior import Posterior
 from rblspi.online.agent import Agent
+from rblspi.online.centre import centre_value, count_reward, move_centre, new_centre, shaped
 from rblspi.online.noise_scale import (
     MEAN_TD_ERROR,
     new_noise_scale,
@@ -84,6 +86,8 @@ class State(NamedTuple):
     perturbation: Vector  # std times z, kept between samples  (k,)
     counters: Integers  # see above                          (4,)
     noise_scale: Vector  # see `noise_scale`                 (4,)
+    centre: Vector  # see `centre`                           (4,)
+    constant: Vector  # u: phi(s, a)'u = 1, where the prior has a centre  (k,), or (0,)
     discount: float
     noise_std: float  # beta^-1/2; 0: follows from the TD errors
     update_every: int  # K; 0: the end of the episode
@@ -107,10 +111,11 @@ def observe(agent: State, transition: Transition, rng: Any) -> None:
     ended = ends_episode(transition)
     terminal = is_terminal(transition, agent.limit_ends)
     next_action = TERMINAL if terminal else _next_action(agent, y, next_allowed)
+    if agent.noise_std == 0.0:
+        reward = _centred(agent, reward, terminal)
+        _track_noise(agent, _td_error(agent, x, action, reward, y, next_action), reward)
     append(agent.buffer, x, action, reward, y, next_action)  # lines 6-8
     agent.counters[TRANSITIONS] += 1
-    if agent.noise_std == 0.0:
-        _track_noise(agent, _td_error(agent, x, action, reward, y, next_action), reward)
     update = is_due(agent.update_every, agent.counters[TRANSITIONS], ended)  # line 9
     first = update and agent.counters[IMPROVEMENTS] == 0  # nothing was sampled yet
     sample = first or is_due(agent.sample_every, agent.counters[TRANSITIONS], ended)
@@ -136,6 +141,22 @@ def _next_action(agent: State, y: Vector, allowed: Allowed) -> int:
     if math.floor((t + 1) * agent.on_policy) > math.floor(t * agent.on_policy):
         return greedy(agent.sampled, y, allowed)
     return greedy(agent.mean, y, allowed)
+
+
+@jit_borrowing
+def _centred(agent: State, reward: float, terminal: bool) -> float:
+    """The reward less what the centre explains of it; now and then, the centre is moved."""
+    if len(agent.constant) == 0:
+        return reward
+    if count_reward(agent.centre, reward):
+        shift = move_centre(agent.centre, agent.discount)
+        absorb(agent.posterior, agent.buffer, agent.discount)
+        shift_values(agent.posterior, agent.constant, shift)
+        if agent.counters[IMPROVEMENTS] > 0:  # before, the weights are random
+            for i in range(len(agent.constant)):
+                agent.mean[i] -= shift * agent.constant[i]
+                agent.sampled[i] -= shift * agent.constant[i]
+    return shaped(agent.centre, reward, terminal, agent.discount)
 
 
 @jit_borrowing
@@ -197,6 +218,7 @@ def _new_state(
     discount: float,
     settings: Defaults,
     limit_ends: bool = False,
+    constant: Vector | None = None,
 ) -> State:
     k, capacity = actions * features, min(period, CAPACITY)
     return State(
@@ -206,6 +228,8 @@ def _new_state(
         perturbation=np.zeros(k),
         counters=np.zeros(4, np.int64),
         noise_scale=new_noise_scale(),
+        centre=new_centre(),
+        constant=np.zeros(0) if constant is None else np.tile(constant, actions),
         discount=discount,
         noise_std=noise_std,
         update_every=settings.update_every,
@@ -357,6 +381,7 @@ class RBLSPI(Agent):
             self.discount,
             Defaults(self.update_every, self.sample_every, self.on_policy, self.forgetting),
             self.limit_ends,
+            self.features.constant if std == 0.0 else None,
         )
         if self.first_update is not None:
             state.counters[TRANSITIONS] = self.update_every - self.first_update
@@ -376,11 +401,19 @@ class RBLSPI(Agent):
             incremental = self.state.posterior
             noise_precision = (self.state.noise_std or noise_std(self.state.noise_scale)) ** -2.0
             return Posterior.from_incremental(
-                incremental, incremental.penalty * noise_precision, noise_precision
+                incremental,
+                incremental.penalty * noise_precision,
+                noise_precision,
+                self._prior_mean(),
             )
 
+    def _prior_mean(self) -> Vector | None:
+        centre: Vector = centre_value(self.state.centre, self.discount) * self.state.constant
+        return centre if len(centre) else None
+
     def _weights(self, explore: bool) -> Vector:
-        return self.state.sampled if explore else self.state.mean
+        weights, centre = self.state.sampled if explore else self.state.mean, self._prior_mean()
+        return weights if centre is None else weights + centre
 
     def diagnostics(self) -> dict[str, float]:
         """How far the sampled weights are from their mean, relative to the mean."""

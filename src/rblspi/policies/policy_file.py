@@ -18,9 +18,10 @@ from rblspi.model.posterior import Posterior
 from rblspi.policies.linear import LinearPolicy
 
 FORMAT = "rblspi-policy"
-VERSION = 2
+VERSION = 3
 
-_ARRAYS = ("mean", "factor", "whitened", "gram_factor", "flat")
+#: of a posterior; the last two are empty where it has none
+_ARRAYS = ("mean", "factor", "whitened", "gram_factor", *(_OPTIONAL := ("flat", "prior_mean")))
 _NUMBERS = ("residual", "prior_precision", "noise_precision", "jitter", "jitter_count")
 _FIELDS: dict[str, Any] = {
     **dict.fromkeys(("pessimism", "epsilon", "discount", "basis_std"), int | float),
@@ -106,7 +107,7 @@ def _posterior(numbers: Any, arrays: dict[str, NDArray[Any]], actions: int) -> P
     found: dict[str, Any] = {name: _finite(arrays, f"posterior.{name}") for name in _ARRAYS}
     k, n = len(found["mean"]), len(found["mean"]) // actions
     shapes = {"mean": (k,), "factor": (k, k), "whitened": (k,), "gram_factor": (actions, n, n)}
-    shapes["flat"] = (k,) if len(found["flat"]) else (0,)
+    shapes |= {name: (k,) if len(found[name]) else (0,) for name in _OPTIONAL}
     for name, shape in shapes.items():
         if found[name].shape != shape:
             raise FileError(f"{name} has the shape {found[name].shape}, not {shape}")
@@ -115,8 +116,7 @@ def _posterior(numbers: Any, arrays: dict[str, NDArray[Any]], actions: int) -> P
     if not (np.isfinite(list(values.values())).all() and min(precisions) > 0.0):
         raise FileError(f"its posterior has the numbers {short(numbers)}")
     values["jitter_count"] = int(values["jitter_count"])
-    if not len(found["flat"]):
-        found["flat"] = None
+    found |= {name: None for name in _OPTIONAL if not len(found[name])}
     return Posterior(**found, **values, actions=actions)
 
 
