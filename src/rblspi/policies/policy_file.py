@@ -20,8 +20,9 @@ from rblspi.policies.linear import LinearPolicy
 FORMAT = "rblspi-policy"
 VERSION = 3
 
-#: of a posterior; the last two are empty where it has none
-_ARRAYS = ("mean", "factor", "whitened", "gram_factor", *(_OPTIONAL := ("flat", "prior_mean")))
+#: of every posterior, and of some
+_ARRAYS = ("mean", "factor", "whitened", "gram_factor")
+_OPTIONAL = ("flat", "prior_mean")
 _NUMBERS = ("residual", "prior_precision", "noise_precision", "jitter", "jitter_count")
 _FIELDS: dict[str, Any] = {
     **dict.fromkeys(("pessimism", "epsilon", "discount", "basis_std"), int | float),
@@ -47,8 +48,8 @@ def save(policy: LinearPolicy, path: str | PathLike[str]) -> None:
     if policy.inputs is not None:
         description[_INPUTS] = policy.inputs.plain()
     if posterior is not None:
-        found = {f"posterior.{name}": getattr(posterior, name) for name in _ARRAYS}
-        arrays |= {name: np.empty(0) if array is None else array for name, array in found.items()}
+        found = {f"posterior.{name}": getattr(posterior, name) for name in _ARRAYS + _OPTIONAL}
+        arrays |= {name: array for name, array in found.items() if array is not None}
         description["posterior"] = {name: getattr(posterior, name) for name in _NUMBERS}
     archive.write(path, FORMAT, VERSION, description, arrays)
 
@@ -104,19 +105,18 @@ def _policy(
 def _posterior(numbers: Any, arrays: dict[str, NDArray[Any]], actions: int) -> Posterior | None:
     if numbers is None:
         return None
-    found: dict[str, Any] = {name: _finite(arrays, f"posterior.{name}") for name in _ARRAYS}
+    names = [*_ARRAYS, *(name for name in _OPTIONAL if f"posterior.{name}" in arrays)]
+    found: dict[str, Any] = {name: _finite(arrays, f"posterior.{name}") for name in names}
     k, n = len(found["mean"]), len(found["mean"]) // actions
-    shapes = {"mean": (k,), "factor": (k, k), "whitened": (k,), "gram_factor": (actions, n, n)}
-    shapes |= {name: (k,) if len(found[name]) else (0,) for name in _OPTIONAL}
-    for name, shape in shapes.items():
-        if found[name].shape != shape:
-            raise FileError(f"{name} has the shape {found[name].shape}, not {shape}")
+    shapes: dict[str, Any] = {"factor": (k, k), "gram_factor": (actions, n, n)}
+    for name, array in found.items():
+        if array.shape != shapes.get(name, (k,)):
+            raise FileError(f"{name} has the shape {array.shape}, not {shapes.get(name, (k,))}")
     values: dict[str, Any] = {name: float(numbers[name]) for name in _NUMBERS}
     precisions = values["prior_precision"], values["noise_precision"]
     if not (np.isfinite(list(values.values())).all() and min(precisions) > 0.0):
         raise FileError(f"its posterior has the numbers {short(numbers)}")
     values["jitter_count"] = int(values["jitter_count"])
-    found |= {name: None for name in _OPTIONAL if not len(found[name])}
     return Posterior(**found, **values, actions=actions)
 
 
