@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 
 from rblspi import Polynomial
-from rblspi.offline import support, trust
+from rblspi.offline import policy_value, support, trust
 from rblspi.rollout import collect
 from tests.support.chain import DISCOUNT, OPTIMAL, random_episodes
 from tests.support.logs import joined
@@ -44,6 +44,17 @@ def test_a_log_that_never_reaches_the_goal_does_not_support_a_policy_that_would(
     log = car_log(identifier, seed, limit=50)
     assert not log.terminated.any()
     assert "bad" in words(support(swing, log, discount=0.99)).values()
+
+
+@pytest.mark.parametrize(
+    ("identifier", "limits"), [*zip(CARS, [(-100, -1), (-np.inf, np.inf)], strict=True)]
+)
+def test_an_interval_is_never_narrow_where_the_log_cannot_tell(identifier, limits):
+    """The goal, an end or a reward that was never logged, may lie anywhere beyond the log."""
+    log = car_log(identifier, 0, limit=50)
+    found = policy_value(log, swing, SMALL, 3, discount=0.99)
+    assert (found.low, found.high) == pytest.approx(limits)
+    assert "cannot tell" in str(found)
 
 
 @pytest.mark.parametrize("seed", range(5))

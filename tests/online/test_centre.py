@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from rblspi import RBLSPI, LinearPolicy, OneHot, Polynomial, RBFGrid
-from rblspi.online.centre import CENTRE, count_reward, move_centre, new_centre, shaped
+from rblspi.online.centre import TOLD, VALUE, count_reward, move_centre, new_centre, shaped
 
 CHAIN, DISCOUNT = "rblspi/ChainWalk-v0", 0.9
 
@@ -88,22 +88,40 @@ def test_features_without_a_constant_have_no_centre() -> None:
 
 @pytest.mark.parametrize("reward", [1.0, 0.1, -1e-15, 3e7])
 @pytest.mark.parametrize("discount", [0.9, 0.99, 0.999])
-def test_equal_rewards_are_the_centre_exactly(reward: float, discount: float) -> None:
-    """So that rounding errors are never taken for signals, not even if rewards have some."""
+def test_rounding_errors_are_not_taken_for_rewards(reward: float, discount: float) -> None:
+    """Equal rewards tell nothing apart; after an end does, they are the centre exactly."""
     centre, rng = new_centre(), np.random.default_rng(0)
+    count_reward(centre, reward, False)
     for _ in range(1000):
         seen = reward * (1.0 + 1e-16 * rng.integers(-1, 2))
-        if count_reward(centre, seen):
-            move_centre(centre, discount)
-        assert shaped(centre, seen, False, discount) == 0.0
-    assert shaped(centre, reward, True, discount) == pytest.approx(reward - reward / (1 - discount))
+        count_reward(centre, seen, False)
+    assert not centre[TOLD]
+    centre[TOLD] = 1.0
+    move_centre(centre, discount)
+    assert shaped(centre, reward, False) == 0.0
+    assert shaped(centre, reward, True) == pytest.approx(reward - reward / (1 - discount))
 
 
-def test_the_centre_is_the_mean_reward() -> None:
+def test_while_nothing_is_told_apart_the_unknown_is_better_than_the_known() -> None:
+    """Whatever the reward is that always comes."""
+    for reward in (-1.0, 0.0, 1.0, 100.0):
+        centre = new_centre()
+        count_reward(centre, reward, False)
+        move_centre(centre, 0.9)
+        assert centre[VALUE] == pytest.approx((reward + 1.0) / 0.1)
+        assert shaped(centre, reward, False) == pytest.approx(-1.0)
+
+
+def test_the_centre_is_the_value_of_going_on_as_so_far() -> None:
+    """With a mean reward of rho and a share q of ends, v = rho + gamma (1 - q) v."""
     agent = learnt(added=5.0, steps=1024)
     rewards = agent.session.memory.transitions(()).rewards
     assert len(rewards) == 1024
-    assert agent.state.centre[CENTRE] == pytest.approx(rewards.mean(), rel=1e-12)
+    assert agent.state.centre[VALUE] == pytest.approx(rewards.mean() / (1 - DISCOUNT), rel=1e-12)
+    agent = RBLSPI("rblspi/InvertedPendulum-v0", discount=DISCOUNT, seed=0).learn(1024)
+    log = agent.session.memory.transitions((2,))
+    value, ends = agent.state.centre[VALUE], log.terminated.mean()
+    assert value == pytest.approx(log.rewards.mean() + DISCOUNT * (1 - ends) * value, rel=1e-12)
 
 
 def test_the_posterior_has_the_misfit_of_the_rewards_themselves() -> None:

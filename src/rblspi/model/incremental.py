@@ -250,16 +250,20 @@ def forget(posterior: IncrementalPosterior, remaining: float) -> None:
 
 
 @jit_borrowing
-def shift_values(posterior: IncrementalPosterior, constant: Vector, shift: float) -> None:
-    """Change all rewards so far such that every value, of any policy, is lower by ``shift``.
+def change_rewards(
+    posterior: IncrementalPosterior, factor: float, constant: Vector, shift: float
+) -> None:
+    """Multiply all rewards so far, then change them such that every value is lower by ``shift``.
 
-    Rewards become r - shift + gamma shift while an episode goes on and r - shift where it ends.
-    With the weights u of the constant function, phi(s, a)'u = 1, that is b - shift A u.
+    They become factor r - shift + gamma shift while an episode goes on, and factor r - shift where
+    it ends. With the weights u of the constant function, phi(s, a)'u = 1, that is
+    factor b - shift A u.
     """
     cross, k = posterior.statistics.cross, len(posterior.factor)
     for a in range(len(cross)):
         for i in range(cross.shape[1]):
-            cross[a, i, k] -= shift * la.dot(cross[a, i, :k], constant)
+            change = shift * la.dot(cross[a, i, :k], constant)
+            cross[a, i, k] = factor * cross[a, i, k] - change
     if posterior.method != RECOMPUTE:
         rebuild(posterior)
 

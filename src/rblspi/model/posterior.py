@@ -77,12 +77,17 @@ class Posterior:
         prior_precision: float,
         noise_precision: float,
         ridge: float = 1e-6,
+        prior_mean: Vector | None = None,
     ) -> Self:
         """The posterior given the sums over some transitions; ``ridge`` makes C invertible."""
         alpha = check.positive("prior_precision", prior_precision)
         beta = check.positive("noise_precision", noise_precision)
+        if prior_mean is not None:
+            cross = statistics.cross.copy()
+            cross[:, :, -1] -= (statistics.drift @ prior_mean).reshape(cross.shape[:2])
+            statistics = statistics._replace(cross=cross)
         incremental = _of_statistics(statistics, ridge, alpha / beta)
-        return cls.from_incremental(incremental, alpha, beta)
+        return cls.from_incremental(incremental, alpha, beta, prior_mean)
 
     @classmethod
     def by_evidence(

@@ -135,6 +135,18 @@ def attainable(chunks: Iterable[Transitions], discount: float) -> tuple[float, f
     return _rewards_of(chunks, lasting).limits(lasting)
 
 
+def conceivable(chunks: Iterable[Transitions], discount: float) -> tuple[float, float]:
+    """What values may be where the data cannot tell: any logged rewards, with an end at any time.
+
+    If no reward but zero was ever logged, nothing tells how large another one might be.
+    """
+    lasting = min(discount, 1.0 - 1.0 / LONGEST)
+    rewards = _rewards_of(chunks, lasting)
+    if rewards.least == rewards.greatest == 0.0:
+        return -math.inf, math.inf
+    return rewards._replace(ends=True).limits(lasting)
+
+
 def _rewards_of(chunks: Iterable[Transitions], discount: float) -> Rewards:
     rewards = over_chunks(chunks, partial(Rewards.of, discount=discount), Rewards.merge)
     require_finite(rewards.total)

@@ -18,7 +18,10 @@ the mean of phi(s, pi(s)) over first states. Its error has four sources.
   data after some steps; the rest of its value, discounted, may be anything that the rewards allow.
 
 Noise is the larger of the first two; the interval is as wide as all of them together, and ends
-where values with the logged rewards do.
+where values with the logged rewards do. If the data hardly contain what the policy does
+(`rblspi.offline.support`), the value may be anything: the interval is then all that rewards like
+the logged ones could add up to before an end that the log has not seen, and without bounds if no
+reward but zero was logged.
 """
 
 from __future__ import annotations
@@ -38,7 +41,7 @@ from rblspi.data.transitions import Transitions
 from rblspi.features import BasisLike
 from rblspi.offline.accumulation import Data, batch_rows, chunks_of, require_finite
 from rblspi.offline.blstd import BLSTD, finer_fits
-from rblspi.offline.fitted_q import attainable
+from rblspi.offline.fitted_q import attainable, conceivable
 from rblspi.offline.local_model import share_beyond
 from rblspi.offline.model_selection import first_rows
 from rblspi.offline.observed_space import are_states
@@ -99,8 +102,8 @@ def policy_value(
     confidence : float
         The probability with which the interval is to contain the true value. It does if the
         basis is no further from the truth than from its finer versions. Where the transitions
-        hardly contain what the policy does, no interval can be relied upon, and ``support`` is
-        "bad".
+        hardly contain what the policy does, ``support`` is "bad", and the interval is all that
+        logged rewards could add up to.
     """
     confidence = check.fraction("confidence", confidence)
     chunks = chunks_of(transitions)
@@ -146,6 +149,11 @@ def policy_value(
     half = reach * max(posterior_std, sampling_std) + basis_error + out_of_reach
     half += beyond * (most - least)
     require_finite(mean, half)
+    low, high = max(mean - half, least), min(mean + half, most)
+    word = worst(support_of(paths))
+    if word == BAD:
+        low, high = conceivable(chunks, discount)
+        half = max(high - mean, mean - low)
     return PolicyValue(
         mean=mean,
         std=half / reach,
@@ -153,11 +161,11 @@ def policy_value(
         sampling_std=sampling_std,
         basis_error=basis_error,
         beyond=beyond,
-        low=max(mean - half, least),
-        high=min(mean + half, most),
+        low=low,
+        high=high,
         segments=len(segments),
         starts=len(values),
-        support=worst(support_of(paths)),
+        support=word,
     )
 
 

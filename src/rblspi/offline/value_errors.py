@@ -32,8 +32,10 @@ from rblspi.features import BasisLike, OneHot, as_basis
 from rblspi.model.posterior import ConditionWarning, Posterior
 from rblspi.model.statistics import Statistics
 from rblspi.offline.blstd import BLSTD, finer_fits
+from rblspi.offline.fitted_q import attainable
 from rblspi.offline.local_model import SecondEstimate, later_states
 from rblspi.offline.observed_space import are_states
+from rblspi.offline.table_models import drawn_values
 from rblspi.policies.given import PolicyFunction
 
 #: 1 - discount, at the least: a reward lasts for a thousand steps
@@ -69,8 +71,9 @@ def evaluate_values(
     states = log.observations[places]
     wide = _value_range(log, discount)
     if isinstance(as_basis(basis), OneHot) and are_states(log.observations):
-        posterior = _with_wide_prior(blstd, wide, _noise_of_table(blstd, log))
-        return ValueErrors(_widened(posterior, _widening(blstd, log, states)), 0.0, None)
+        posterior = _posterior_of_table(blstd, log)
+        posterior = _widened(posterior, _widening(blstd, log, states))
+        return ValueErrors(_with_models(posterior, blstd, log), 0.0, None)
     posterior = _widened(_with_wide_prior(blstd, wide), _widening(blstd, log, states))
     posterior = replace(posterior, mean=blstd.weights_)
     if are_states(log.observations):
@@ -118,16 +121,54 @@ def _noise_of_table(blstd: BLSTD, log: Transitions) -> Statistics:
     return statistics._replace(gram=np.stack([np.diag(row) for row in noise]))
 
 
-def _with_wide_prior(
-    blstd: BLSTD, value_range: float, statistics: Statistics | None = None
-) -> Posterior:
+def _posterior_of_table(blstd: BLSTD, log: Transitions) -> Posterior:
+    """The posterior of a table whose prior is that of any value which the rewards allow.
+
+    What was never tried has the mean and the variance of a uniform distribution from the least to
+    the greatest value. Least squares would give it the level of what was tried, of which an agent
+    has chosen the best.
+    """
+    least, most = attainable([log], blstd.discount)
+    posterior = blstd.posterior_
+    alpha = min(posterior.prior_precision, 12.0 / (most - least) ** 2) if most > least else 1.0
+    return Posterior.from_statistics(
+        _noise_of_table(blstd, log),
+        alpha,
+        posterior.noise_precision,
+        blstd.ridge,
+        np.full(len(posterior.mean), 0.5 * (least + most)),
+    )
+
+
+def _with_models(posterior: Posterior, blstd: BLSTD, log: Transitions) -> Posterior:
+    """The posterior with the means of drawn models, and with their deviations if these are larger.
+
+    A diagonal matrix D raises the deviations: its factor R becomes R D^-1, so that S becomes D S D.
+    """
+    observations = np.concatenate([log.observations, log.next_observations])
+    places = blstd.features_(observations).argmax(axis=1)
+    size = blstd.features_.size
+    table = log._replace(observations=places[: log.size], next_observations=places[log.size :])
+    assert blstd.policy_ is not None
+    chosen = np.zeros(size, np.int64)
+    chosen[places] = np.asarray(blstd.policy_(observations))
+    limits = attainable([log], blstd.discount)
+    drawn = drawn_values(table, chosen, posterior.actions, blstd.discount, limits)
+    stated = posterior.predict(np.eye(size))[1].T.ravel()
+    larger = np.maximum(drawn.std(axis=0).ravel() / stated, 1.0)
+    mean = drawn.mean(axis=0).ravel()
+    return replace(posterior, mean=mean, factor=posterior.factor / larger)
+
+
+def _with_wide_prior(blstd: BLSTD, value_range: float) -> Posterior:
     """The posterior with weights that may be as far apart as values, if that is further."""
     alpha, beta = blstd.posterior_.prior_precision, blstd.posterior_.noise_precision
     if value_range > 0.0:
         alpha = min(alpha, 12.0 / value_range**2)  # the variance of a uniform distribution
     sums, constant = blstd._sums, blstd.posterior_.flat
-    used = sums.statistics if statistics is None else statistics
-    return Posterior.by_evidence(used, sums.td_errors, constant, alpha, beta, blstd.ridge)
+    return Posterior.by_evidence(
+        sums.statistics, sums.td_errors, constant, alpha, beta, blstd.ridge
+    )
 
 
 def _value_range(log: Transitions, discount: float) -> float:

@@ -29,16 +29,16 @@ from rblspi.model.buffer import CAPACITY, TERMINAL, Buffer, append, is_full, new
 from rblspi.model.incremental import (
     IncrementalPosterior,
     absorb,
+    change_rewards,
     draw_perturbation,
     fastest_method,
     forget,
     improve,
     new_incremental_posterior,
-    shift_values,
 )
 from rblspi.model.posterior import Posterior
 from rblspi.online.agent import Agent
-from rblspi.online.centre import centre_value, count_reward, move_centre, new_centre, shaped
+from rblspi.online.centre import FIRST, TOLD, VALUE, count_reward, move_centre, new_centre, shaped
 from rblspi.online.noise_scale import (
     MEAN_TD_ERROR,
     new_noise_scale,
@@ -86,7 +86,7 @@ class State(NamedTuple):
     perturbation: Vector  # std times z, kept between samples  (k,)
     counters: Integers  # see above                          (4,)
     noise_scale: Vector  # see `noise_scale`                 (4,)
-    centre: Vector  # see `centre`                           (4,)
+    centre: Vector  # see `centre`                           (8,)
     constant: Vector  # u: phi(s, a)'u = 1, where the prior has a centre  (k,), or (0,)
     discount: float
     noise_std: float  # beta^-1/2; 0: follows from the TD errors
@@ -148,15 +148,29 @@ def _centred(agent: State, reward: float, terminal: bool) -> float:
     """The reward less what the centre explains of it; now and then, the centre is moved."""
     if len(agent.constant) == 0:
         return reward
-    if count_reward(agent.centre, reward):
-        shift = move_centre(agent.centre, agent.discount)
+    unknown = agent.centre[TOLD] == 0.0
+    if count_reward(agent.centre, reward, terminal):
+        factor, shift = 1.0, move_centre(agent.centre, agent.discount)
+        if unknown and agent.centre[TOLD]:  # until now, rewards were -1 of no unit
+            factor, shift = -shaped(agent.centre, agent.centre[FIRST], False), 0.0
+            _forget_units(agent)
         absorb(agent.posterior, agent.buffer, agent.discount)
-        shift_values(agent.posterior, agent.constant, shift)
+        change_rewards(agent.posterior, factor, agent.constant, shift)
         if agent.counters[IMPROVEMENTS] > 0:  # before, the weights are random
             for i in range(len(agent.constant)):
-                agent.mean[i] -= shift * agent.constant[i]
-                agent.sampled[i] -= shift * agent.constant[i]
-    return shaped(agent.centre, reward, terminal, agent.discount)
+                agent.mean[i] = factor * agent.mean[i] - shift * agent.constant[i]
+                agent.sampled[i] = factor * agent.sampled[i] - shift * agent.constant[i]
+    return shaped(agent.centre, reward, terminal)
+
+
+@jit_borrowing
+def _forget_units(agent: State) -> None:
+    """Forget the scale of rewards that had no unit, as soon as there is one."""
+    std = _sampling_std(agent)
+    for i in range(len(agent.perturbation)):
+        agent.perturbation[i] /= std
+    for i in range(len(agent.noise_scale)):
+        agent.noise_scale[i] = 0.0
 
 
 @jit_borrowing
@@ -408,7 +422,7 @@ class RBLSPI(Agent):
             )
 
     def _prior_mean(self) -> Vector | None:
-        centre: Vector = centre_value(self.state.centre, self.discount) * self.state.constant
+        centre: Vector = self.state.centre[VALUE] * self.state.constant
         return centre if len(centre) else None
 
     def _weights(self, explore: bool) -> Vector:

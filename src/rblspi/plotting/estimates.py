@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from matplotlib.figure import Figure as Drawing
 
 from rblspi.offline.estimates import Estimates
@@ -42,7 +44,8 @@ def _limits(result: Estimates, truth: float | None) -> tuple[float, float]:
     """All values, and the intervals up to four times as wide as the median."""
     rows = [row for row in result.rows if row.known]
     widths = sorted(row.high - row.low for row in rows)
-    usual = [row for row in rows if row.high - row.low <= 4.0 * widths[len(widths) // 2]]
+    widest = min(4.0 * widths[len(widths) // 2], sys.float_info.max)
+    usual = [row for row in rows if row.high - row.low <= widest]
     points = [row.mean for row in rows] + [end for row in usual for end in (row.low, row.high)]
     points += [] if truth is None else [truth]
     margin = 0.08 * (max(points) - min(points))
