@@ -26,6 +26,7 @@ import numba
 import numpy as np
 from numba import types
 
+from rblspi.core.deferred_signals import defer_signals
 from rblspi.core.progress import say
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -47,6 +48,8 @@ RESET = types.void(VECTOR, VECTOR, GENERATOR)
 STEP = types.Tuple((FLOAT, BOOL, BOOL))(VECTOR, VECTOR, INT, GENERATOR)
 #: features(parameters, observation, out): write phi(observation) into ``out``.
 FEATURES = types.void(VECTOR, VECTOR, VECTOR)
+
+defer_signals()
 
 
 def function_type(signature: Any) -> types.FunctionType:
