@@ -15,7 +15,7 @@ import numpy as np
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Tuple, flatten
 from gymnasium.vector.utils import batch_space, iterate
 
-from rblspi.core.types import Vector
+from rblspi.core.types import Array, Vector
 
 #: the part of a Dict observation that says which actions are allowed
 ACTION_MASK = "action_mask"
@@ -49,13 +49,38 @@ def vector_space(space: gym.Space[Any]) -> Box | Discrete | MultiDiscrete:
 
 
 def as_vector(space: gym.Space[Any], observation: Any) -> Vector:
-    """One observation as a vector, shape (d,)."""
+    """One observation as a vector, shape (d,).
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it does not consist of numbers, or has another shape than the space: a picture on its
+        side has as many numbers as an upright one. Axes of length 1 do not count.
+    """
     if not _is_compound(space):
-        return np.asarray(observation, dtype=np.float64).ravel()
+        return _numbers(space, observation).ravel()
     seen = _seen_part(space)
     if isinstance(vector_space(seen), MultiDiscrete):
         return np.fromiter(_values(seen, observation), dtype=np.float64)
     return np.asarray(flatten(seen, observation), dtype=np.float64)
+
+
+def _numbers(space: gym.Space[Any], observation: Any) -> Array:
+    """An observation as an array of the shape of its space, but for axes of length 1."""
+    try:
+        array = np.asarray(observation, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"an observation that does not consist of numbers: {error}") from error
+    if array.shape != space.shape and _long_axes(array.shape) != _long_axes(space.shape or ()):
+        raise ValueError(
+            f"an observation of shape {array.shape}, but its observation space has the shape "
+            f"{space.shape}"
+        )
+    return array
+
+
+def _long_axes(shape: tuple[int, ...]) -> list[int]:
+    return [length for length in shape if length != 1]
 
 
 def as_vectors(space: gym.Space[Any], observations: Any) -> Any:

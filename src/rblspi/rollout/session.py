@@ -15,6 +15,7 @@ from rblspi.environments.lookup import discrete_actions
 from rblspi.environments.masks import action_mask, checked_masks
 from rblspi.environments.vectors import as_vector
 from rblspi.features.base import Features
+from rblspi.rollout import protocol
 from rblspi.rollout.loop import (
     BAD_FEATURES,
     BAD_REWARD,
@@ -111,34 +112,32 @@ class Session:
         self.begin_episode()
 
     def _reset(self, _parameters: Vector, state: Vector, _rng: Any) -> None:
-        result = self.environment.reset(seed=None if self.seeded else self.seed)
+        observation, info = protocol.reset(self.environment, None if self.seeded else self.seed)
         self.seeded = True
-        if not (isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], dict)):
-            raise TypeError(
-                f"reset() of {self.environment} must return (observation, info), as Gymnasium "
-                f"asks for, and not {type(result).__name__}"
-            )
-        self._observe(result[0], state)
-        self._allow(*result, self.episode.next_allowed)
+        self._observe(observation, state)
+        self._allow(observation, info, self.episode.next_allowed)
 
     def _step(
         self, _parameters: Vector, state: Vector, action: int, _rng: Any
     ) -> tuple[float, bool, bool]:
-        observation, reward, terminated, truncated, info = self.environment.step(
-            action + self.first_action
+        observation, reward, terminated, truncated, info = protocol.step(
+            self.environment, action + self.first_action
         )
         self._observe(observation, state)
         if not terminated:
             self._allow(observation, info, self.episode.next_allowed)
-        return float(reward), bool(terminated), bool(truncated)
+        return reward, terminated, truncated
 
     def _observe(self, observation: Any, state: Vector) -> None:
         """Write an observation into the state; NumPy would broadcast one that is too small."""
-        vector = as_vector(self.space, observation)
+        try:
+            vector = as_vector(self.space, observation)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"{self.environment} returned {error}") from error
         if vector.size != self.features.input_size:
             raise ValueError(
-                f"{self.environment} returned an observation of shape {np.shape(observation)}, but "
-                f"its observation space has the shape {self.features.shape}"
+                f"{self.environment} returned an observation of {vector.size} numbers, but its "
+                f"observation space has {self.features.input_size}"
             )
         state[: vector.size] = vector
 

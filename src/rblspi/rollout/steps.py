@@ -12,6 +12,7 @@ import numpy as np
 from rblspi.core.types import Matrix
 from rblspi.environments.masks import action_mask
 from rblspi.environments.vectors import as_vector
+from rblspi.rollout import protocol
 
 #: From an observation to an action of the environment's action space. Where the environment says
 #: which actions are allowed, it is called with ``action_masks``, too.
@@ -53,22 +54,22 @@ def rollout(
     if not takes_masks(act):
         act = _without_masks(act)
     while True:
-        observation, info = env.reset(seed=seed)
+        observation, info = protocol.reset(env, seed)
         mask = action_mask(env.observation_space, observation, info)
         seed, number, ended = None, 0, False
         while not ended:
             action = act(observation, action_masks=mask) if mask is not None else act(observation)
-            after, reward, terminated, truncated, info = env.step(action)
+            after, reward, terminated, truncated, info = protocol.step(env, action)
             mask = None if terminated else action_mask(env.observation_space, after, info)
             number += 1
-            cut = bool(truncated) or number == longest
-            ended = bool(terminated) or cut
+            cut = truncated or number == longest
+            ended = terminated or cut
             yield Step(
                 observation,
                 action,
-                float(reward),
+                reward,
                 after,
-                bool(terminated),
+                terminated,
                 cut and not terminated,
                 number,
                 mask,
