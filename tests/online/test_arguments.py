@@ -76,6 +76,12 @@ def test_learning_needs_an_amount() -> None:
         agent.learn()
     with pytest.raises(ValueError, match="total_timesteps=0 must be at least 1"):
         agent.learn(0)
+    with pytest.raises(ValueError, match=r"total_timesteps=1000.* must be at most 4,611"):
+        agent.learn(10**400)
+
+
+def test_a_seed_may_have_any_number_of_digits() -> None:
+    assert RBLSPI(CAR, RBFGrid(3), seed=10**400).seed == 10**400
 
 
 def test_an_observation_of_another_dimension_is_refused() -> None:

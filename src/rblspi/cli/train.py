@@ -14,6 +14,7 @@ import typer
 from rblspi.cli import completion, options, parsing
 from rblspi.cli import config as configuration
 from rblspi.cli.keeping import CHECKPOINT_EVERY, keeping
+from rblspi.core import check
 from rblspi.core.files import locked
 from rblspi.core.progress import duration, say
 
@@ -225,8 +226,8 @@ def _plan(
         if given[name] is not None and given[other] is None:
             merged.pop(other, None)  # the file's goal gives way to the one that was typed
     for name in ("episodes", "timesteps"):
-        if merged.get(name, 1) < 1:
-            raise ValueError(f"{name} = {merged[name]} must be at least 1")
+        if name in merged:
+            check.count(name, merged[name])
     if "episodes" not in merged:
         merged.setdefault("timesteps", DEFAULT_TIMESTEPS)
     own = None if given["resume"] is None else _folder_of(given["resume"])

@@ -51,7 +51,18 @@ def boolean(name: str, value: Any) -> bool:
 
 
 def count(name: str, value: Any, least: int = 1) -> int:
-    """A whole number, at least ``least``."""
+    """A whole number, at least ``least`` and small enough for compiled code."""
+    if (number := _whole(name, value, least)) > LARGEST_COUNT:
+        raise ValueError(f"{name}={number} must be at most {LARGEST_COUNT:,}")
+    return number
+
+
+def seed(name: str, value: Any) -> int:
+    """A whole number of any size, not negative."""
+    return _whole(name, value, least=0)
+
+
+def _whole(name: str, value: Any, least: int) -> int:
     if isinstance(value, bool) or not (isinstance(value, int) or hasattr(value, "__index__")):
         raise TypeError(f"{name}={value!r} must be a whole number")
     if int(value) < least:

@@ -89,7 +89,7 @@ class CombinationLock(FiniteEnvironment):
         self.actions = check.count("actions", actions, least=2)
         check.fraction("slip", slip)
         check.not_negative("bribe", bribe)
-        rng = np.random.default_rng(check.count("combination_seed", combination_seed, least=0))
+        rng = np.random.default_rng(check.seed("combination_seed", combination_seed))
         self.combination: Integers = rng.integers(self.actions, size=self.length)
         parameters = np.array([self.length, self.actions, slip, bribe, *self.combination])
         super().__init__(

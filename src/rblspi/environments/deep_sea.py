@@ -103,7 +103,7 @@ class DeepSea(FiniteEnvironment):
         check.boolean("stochastic", stochastic)
         self.right_actions: Integers = np.ones(self.size**2, np.int64)
         if check.boolean("randomise_actions", randomise_actions):
-            rng = np.random.default_rng(check.count("mapping_seed", mapping_seed, least=0))
+            rng = np.random.default_rng(check.seed("mapping_seed", mapping_seed))
             self.right_actions = rng.integers(2, size=self.size**2)
         chance = (1.0 / self.size, 1.0) if stochastic else (0.0, 0.0)
         constants = (self.size, check.not_negative("move_cost", move_cost) / self.size, *chance)

@@ -89,7 +89,7 @@ class Agent(ABC):
         self.discount = check.fraction("discount", discount)
         self.env = make(env)
         self.actions = int(discrete_actions(self.env).n)
-        self.seed = _drawn_seed() if seed is None else check.count("seed", seed, least=0)
+        self.seed = _drawn_seed() if seed is None else check.seed("seed", seed)
         agent_seed, environment_seed, basis_seed = np.random.SeedSequence(self.seed).spawn(3)
         space = self.env.observation_space
         scout = partial(observe_random_actions, self.env, basis_seed)
@@ -237,11 +237,11 @@ class Agent(ABC):
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """Keep a second thread from learning at the same time."""
+        """Keep a second thread, or a callback, from learning at the same time."""
         if not self._learning.acquire(blocking=False):
             raise RuntimeError(
-                "this agent is already learning in another thread: wait for it, or make an agent "
-                "for each thread"
+                "this agent is already learning, in another thread or around this call: wait for "
+                "it, or make another agent"
             )
         try:
             yield

@@ -57,7 +57,7 @@ def collect(
         raise ValueError("collect() needs transitions or episodes")
     steps = math.inf if transitions is None else check.count("transitions", transitions)
     left = check.LARGEST_COUNT if episodes is None else check.count("episodes", episodes)
-    check.count("seed", seed, least=0)
+    check.seed("seed", seed)
     compiled = policy is None and runs_compiled(environment)
     walk = _CompiledWalk(environment, seed) if compiled else _Walk(environment, policy, seed)
     while steps > 0 and left > 0:
