@@ -3,36 +3,24 @@
 Compiled code receives an environment and a basis as *first-class functions*: values of a
 declared signature. The interaction loop is therefore compiled once for every kind of agent,
 cached on disk, and serves every environment and basis, a user's own included.
-
-A cached function does not notice that a function it calls, in another file, has changed.
-The cache directory is therefore named after a digest of every file that holds compiled code.
 """
 
 from __future__ import annotations
 
-import atexit
-import hashlib
-import os
-import shutil
-import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache
-from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
 import numpy as np
 from numba import types
 
+from rblspi.core.code_cache import CodeCache
 from rblspi.core.deferred_signals import defer_signals
 from rblspi.core.progress import say
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-
-#: bytes that the cache may need: less free space counts as a full disk
-CACHE_SIZE = 100 * 2**20
 
 FLOAT = types.float64
 INT = types.int64
@@ -57,60 +45,6 @@ def function_type(signature: Any) -> types.FunctionType:
     return types.FunctionType(signature)
 
 
-@cache
-def cache_directory() -> Path:
-    """Where compiled code is cached: named after the sources it was compiled from.
-
-    A temporary directory takes its place, with a notice, if it cannot be written to.
-    """
-    digest = hashlib.sha256(numba.__version__.encode())
-    for source in sorted(Path(__file__).parents[1].rglob("*.py")):
-        text = source.read_bytes()
-        if b"@jit" in text or b"@intrinsic" in text:
-            digest.update(text)
-    home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    root = os.environ.get("NUMBA_CACHE_DIR") or os.path.join(home, "rblspi")
-    directory = Path(root) / digest.hexdigest()[:16]
-    problem = _problem_with(directory)
-    if problem is None:
-        return directory
-    temporary = Path(tempfile.mkdtemp(prefix="rblspi-"))
-    atexit.register(shutil.rmtree, temporary, ignore_errors=True)
-    say(f"compiled code cannot be cached in {directory} ({problem}): this process compiles anew")
-    return temporary
-
-
-def _problem_with(directory: Path) -> str | None:
-    """Why nothing can be cached in a directory; files that a crash left empty are removed."""
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=directory) as file:
-            file.write(b"x")
-        if (free := shutil.disk_usage(directory).free) < CACHE_SIZE:
-            return f"only {free / 1e6:.0f} MB are free"
-        for file_path in directory.rglob("*.nb?"):
-            if file_path.stat().st_size == 0:
-                file_path.unlink()
-    except OSError as error:
-        return str(error.strerror or error)
-    return None
-
-
-@contextmanager
-def _cached_here() -> Iterator[None]:
-    """Numba asks for the cache directory when a function is decorated: answer only for ours.
-
-    The directory can be written to; otherwise Numba would fall back to one beside the source,
-    whose name does not change with the source.
-    """
-    before = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = str(cache_directory())
-    try:
-        yield
-    finally:
-        numba.config.CACHE_DIR = before
-
-
 def jit(function: Function, *, counting: bool = True, **options: Any) -> Function:
     """Compile on first use, cache on disk, run without the interpreter lock.
 
@@ -118,10 +52,11 @@ def jit(function: Function, *, counting: bool = True, **options: Any) -> Functio
     function states whether it counts references (see `jit_borrowing`); otherwise it would
     inherit that from whichever function calls it first. The option is private to Numba.
     """
-    with _cached_here():
-        compiled: Function = numba.njit(
-            cache=True, nogil=True, error_model="numpy", _nrt=counting, **options
-        )(function)
+    compiled: Function = numba.njit(nogil=True, error_model="numpy", _nrt=counting, **options)(
+        function
+    )
+    if is_compiled(compiled):  # Numba can be told to do nothing
+        compiled._cache = CodeCache(function)  # type: ignore[attr-defined]
     return compiled
 
 
