@@ -9,12 +9,13 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from rblspi.cli.interrupts import SIGNALS, handling, interruptible
+from rblspi.cli.interrupts import REMINDER, SIGNALS, handling, interruptible
 from tests.support.command import run, said
 
 CAR = "rblspi/MountainCar-v0"
@@ -120,6 +121,37 @@ def test_an_interruption_that_python_drops_comes_again() -> None:
     with pytest.raises(KeyboardInterrupt), interruptible():  # noqa: PT012
         Fragile()
         time.sleep(60)
+
+
+def test_an_interruption_that_a_package_swallows_comes_again() -> None:
+    def import_something() -> None:
+        with suppress(BaseException):
+            signal.raise_signal(signal.SIGTERM)
+
+    start = time.monotonic()
+    with pytest.raises(KeyboardInterrupt), interruptible():  # noqa: PT012
+        import_something()
+        import_something()
+        time.sleep(60)
+    assert time.monotonic() - start < 30
+
+
+def test_tidying_up_is_not_disturbed_by_what_comes_again() -> None:
+    tidy = []
+    with pytest.raises(OSError, match="full"), interruptible():  # noqa: PT012
+        try:
+            signal.raise_signal(signal.SIGTERM)
+        finally:
+            signal.raise_signal(signal.SIGTERM)
+            time.sleep(4 * REMINDER)
+            tidy.append("files")
+            try:
+                raise OSError("the disk is full")
+            finally:
+                time.sleep(4 * REMINDER)
+                tidy.append("folders")
+    assert tidy == ["files", "folders"]
+    time.sleep(2 * REMINDER)  # nothing comes any more
 
 
 def test_other_threads_leave_the_handlers_alone() -> None:

@@ -12,7 +12,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import gymnasium as gym
 import typer
@@ -92,11 +92,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """
     with interruptible() as interrupted:
         try:
-            code = _run(arguments)
+            _end(_run(arguments), arguments)
         except (Exception, KeyboardInterrupt) as error:
-            code = _explain(error, interrupted())
-        if arguments is None:  # those of the process, whose work this was
-            end_process(code)
+            _end(_explain(error, interrupted()), arguments)
+
+
+def _end(code: int, arguments: Sequence[str] | None) -> NoReturn:
+    if arguments is None:  # those of the process, whose work this was
+        end_process(code)
     sys.exit(code)
 
 

@@ -21,6 +21,9 @@ SIGNALS = [s for s in signal.Signals if s.name in ("SIGINT", "SIGTERM", "SIGHUP"
 #: seconds in which a command that was interrupted may tidy up undisturbed
 TIDYING = 10.0
 
+#: seconds after which an interruption that nobody handles is repeated
+REMINDER = 0.5
+
 
 @contextmanager
 def handling(handler: Handler) -> Iterator[None]:
@@ -72,18 +75,42 @@ def _install(handler: Handler | signal.Handlers) -> dict[signal.Signals, Any]:
 def interruptible() -> Iterator[Callable[[], bool]]:
     """Raise KeyboardInterrupt at a signal; those that follow soon do not disturb the tidying up.
 
-    Yields a function that tells whether a signal came.
+    Some packages drop the exception, as PyArrow does while it imports pandas. It is therefore
+    raised again, as long as nobody handles it. Yields a function that tells whether a signal came.
     """
-    last = -math.inf
+    last, over = -math.inf, threading.Event()
+    reminders: list[threading.Thread] = []
 
     def interrupt(number: int, frame: object) -> None:
         nonlocal last
-        if time.monotonic() - last > TIDYING:
-            last = time.monotonic()
-            raise KeyboardInterrupt
+        if _is_being_handled() and time.monotonic() - last < TIDYING:
+            return
+        last = time.monotonic()
+        if not reminders and hasattr(signal, "pthread_kill"):  # not on Windows
+            reminders.append(threading.Thread(target=_remind, args=(number, over), daemon=True))
+            reminders[0].start()
+        raise KeyboardInterrupt
 
     with handling(interrupt):
-        yield lambda: last > -math.inf
+        try:
+            yield lambda: last > -math.inf
+        finally:
+            over.set()
+            for reminder in reminders:
+                reminder.join()  # nobody would hear its signal afterwards
+
+
+def _is_being_handled() -> bool:
+    """Whether a KeyboardInterrupt is on its way, or has caused the error that is."""
+    error = sys.exc_info()[1]
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__context__
+    return error is not None
+
+
+def _remind(number: int, over: threading.Event) -> None:
+    while not over.wait(REMINDER):
+        signal.pthread_kill(threading.main_thread().ident or 0, number)
 
 
 def end_process(code: int) -> NoReturn:
