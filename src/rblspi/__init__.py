@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rblspi.features import Features as Features
     from rblspi.features import Fourier as Fourier
     from rblspi.features import FunctionBasis as FunctionBasis
+    from rblspi.features import Multilinear as Multilinear
     from rblspi.features import OneHot as OneHot
     from rblspi.features import Polynomial as Polynomial
     from rblspi.features import RandomFourier as RandomFourier
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from rblspi.online import RBLSPI as RBLSPI
     from rblspi.online import RLSVI as RLSVI
     from rblspi.online import Agent as Agent
+    from rblspi.online import FittedRmax as FittedRmax
     from rblspi.online import OnlineLSPI as OnlineLSPI
     from rblspi.online import OptimisticLSVI as OptimisticLSVI
     from rblspi.online import RmaxLSPI as RmaxLSPI
@@ -54,12 +56,13 @@ _MODULES = {
     "core.compiled": "jit",
     "data": "Transitions",
     "environments.base": "CompiledEnvironment Dynamics",
-    "features": "Basis Features Fourier FunctionBasis OneHot Polynomial RBFGrid RandomFourier "
-    "TileCoding TransformerBasis",
+    "features": "Basis Features Fourier FunctionBasis Multilinear OneHot Polynomial RBFGrid "
+    "RandomFourier TileCoding TransformerBasis",
     "model.posterior": "Posterior",
     "model.statistics": "Statistics",
     "offline": "BLSPI BLSTD FQI LSPI LSTD",
-    "online": "Agent LBRL LSVIUCB OPSRL OnlineLSPI OptimisticLSVI PSRL RBLSPI RLSVI RmaxLSPI",
+    "online": "Agent FittedRmax LBRL LSVIUCB OPSRL OnlineLSPI OptimisticLSVI PSRL RBLSPI RLSVI "
+    "RmaxLSPI",
     "policies": "ActionValues LinearPolicy",
     "rollout": "Evaluation evaluate",
 }

@@ -102,6 +102,7 @@ OURS = (
         "online",
         "optimistic LSVI",
     ),
+    Algorithm("fitted-rmax", "rblspi.online.fitted_rmax:FittedRmax", "online", "Fitted R-max"),
     Algorithm("lsvi-ucb", "rblspi.online.lsvi_ucb:LSVIUCB", "online", "LSVI-UCB"),
     Algorithm("rmax-lspi", "rblspi.online.rmax_lspi:RmaxLSPI", "online", "Rmax-LSPI"),
     Algorithm("lbrl", "rblspi.online.lbrl:LBRL", "online", "LBRL"),

@@ -12,6 +12,7 @@ from rblspi.features.conversion import (
 from rblspi.features.custom import FunctionBasis, TransformerBasis
 from rblspi.features.default import default_basis, with_bounds
 from rblspi.features.fourier import Fourier
+from rblspi.features.multilinear import Multilinear
 from rblspi.features.one_hot import OneHot
 from rblspi.features.polynomial import Polynomial
 from rblspi.features.random_fourier import RandomFourier
@@ -25,6 +26,7 @@ __all__ = [
     "Features",
     "Fourier",
     "FunctionBasis",
+    "Multilinear",
     "OneHot",
     "Polynomial",
     "RBFGrid",

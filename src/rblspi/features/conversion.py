@@ -15,6 +15,7 @@ from typing import Any, Protocol
 from rblspi.features.base import Basis
 from rblspi.features.custom import FunctionBasis, TransformerBasis
 from rblspi.features.fourier import Fourier
+from rblspi.features.multilinear import Multilinear
 from rblspi.features.one_hot import OneHot
 from rblspi.features.polynomial import Polynomial
 from rblspi.features.random_fourier import RandomFourier
@@ -38,6 +39,7 @@ _SHORT_NAMES: dict[str, type[Basis]] = {
     "fourier": Fourier,
     "random": RandomFourier,
     "tiles": TileCoding,
+    "multilinear": Multilinear,
     "onehot": OneHot,
 }
 

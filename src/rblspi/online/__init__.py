@@ -1,6 +1,7 @@
 """Agents that learn online, one file for each algorithm."""
 
 from rblspi.online.agent import Agent
+from rblspi.online.fitted_rmax import FittedRmax
 from rblspi.online.lbrl import LBRL
 from rblspi.online.lsvi_ucb import LSVIUCB
 from rblspi.online.online_lspi import OnlineLSPI
@@ -19,6 +20,7 @@ __all__ = [
     "RBLSPI",
     "RLSVI",
     "Agent",
+    "FittedRmax",
     "OnlineLSPI",
     "OptimisticLSVI",
     "RmaxLSPI",

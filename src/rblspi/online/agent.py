@@ -22,6 +22,7 @@ from threadpoolctl import threadpool_limits
 from rblspi.core import check
 from rblspi.core.progress import Tell, progress
 from rblspi.core.types import Array, Matrix, Vector
+from rblspi.data.transitions import Transitions
 from rblspi.environments.lookup import EnvironmentLike, describe, discrete_actions, make
 from rblspi.environments.masks import action_mask
 from rblspi.environments.vectors import as_vectors
@@ -362,10 +363,13 @@ class Agent(ABC):
             if self._evaluated is not None and self._evaluated.seed == policy.seed:
                 return self._evaluated
             log = memory.transitions(self.features.shape)
-        problem = (self.basis, self.actions, self.discount, self.env.observation_space)
-        found = evaluate_values(log, policy, *problem)
-        self._evaluated = replace(policy, **found._asdict())
+        self._evaluated = self._evaluate(policy, log)
         return self._evaluated
+
+    def _evaluate(self, policy: LinearPolicy, log: Transitions) -> LinearPolicy:
+        """The policy with its values on some transitions, and how sure these are."""
+        problem = (self.basis, self.actions, self.discount, self.env.observation_space)
+        return replace(policy, **evaluate_values(log, policy, *problem)._asdict())
 
     def predict(
         self,

@@ -132,6 +132,11 @@ def _fourier(parameters: Vector, dimensions: int) -> dict[str, Any]:
     return {"order": order.astype(np.int64), "low": low, "slope": slope}
 
 
+def _multilinear(parameters: Vector, dimensions: int) -> dict[str, Any]:
+    vertices, low, slope = parameters.reshape(-1, 3).T
+    return {"vertices": vertices.astype(np.int64), "low": low, "slope": slope}
+
+
 def _tile_coding(parameters: Vector, dimensions: int) -> dict[str, Any]:
     tiles, low, slope = parameters[2 : 2 + 3 * dimensions].reshape(-1, 3).T
     return {
@@ -155,6 +160,7 @@ _NUMBERS = {
     "_polynomial": ("Polynomial", _polynomial),
     "_fourier": ("Fourier", _fourier),
     "_random_fourier": ("RandomFourier", _random_fourier),
+    "_multilinear": ("Multilinear", _multilinear),
     "_tile_coding": ("TileCoding", _tile_coding),
     "_one_hot": ("OneHot", _one_hot),
     "_one_hot_joint": ("OneHotJoint", _one_hot),

@@ -208,11 +208,28 @@ def _gaussians(graph: _Graph, axes: Sequence[tuple[Any, float, float]], u: str) 
             exponent = graph("Mul", graph("Sub", cosine, np.array(1.0)), np.array(precision))
         else:
             exponent = graph("Mul", graph("Mul", away, away), np.array(-0.5 * precision))
-        near = graph("Exp", exponent)
-        pairs = (graph("Unsqueeze", grid, np.array([2])), graph("Unsqueeze", near, np.array([1])))
         size *= len(centres)
-        grid = graph("Reshape", graph("Mul", *pairs), np.array([0, size]))
+        grid = _products(graph, grid, graph("Exp", exponent), size)
     return _dense(graph, graph("Concat", grid, _ones(graph, u), axis=1))
+
+
+def _products(graph: _Graph, grid: str, near: str, size: int) -> str:
+    """All products of a number of one and a number of the other, the latter varying fastest."""
+    pairs = (graph("Unsqueeze", grid, np.array([2])), graph("Unsqueeze", near, np.array([1])))
+    return graph("Reshape", graph("Mul", *pairs), np.array([0, size]))
+
+
+def _multilinear(graph: _Graph, basis: Mapping[str, Any], u: str) -> Product:
+    line = graph("Mul", graph("Sub", u, np.array(basis["low"])), np.array(basis["slope"]))
+    counts = np.array(basis["vertices"])
+    v = graph("Min", graph("Max", line, np.array(0.0)), counts - 1.0)
+    grid, size = _ones(graph, u), 1
+    for d, count in enumerate(counts):
+        away = graph("Sub", graph("Gather", v, np.array([d]), axis=1), np.arange(float(count)))
+        near = graph("Max", graph("Sub", np.array(1.0), graph("Abs", away)), np.array(0.0))
+        size *= int(count)
+        grid = _products(graph, grid, near, size)
+    return _dense(graph, grid)
 
 
 def _polynomial(graph: _Graph, basis: Mapping[str, Any], u: str) -> Product:
@@ -299,6 +316,7 @@ _PRODUCTS: dict[str, Callable[[_Graph, Mapping[str, Any], str], Product]] = {
     "Polynomial": _polynomial,
     "Fourier": _fourier,
     "RandomFourier": _random_fourier,
+    "Multilinear": _multilinear,
     "TileCoding": _tile_coding,
     "OneHot": _one_hot,
     "OneHotJoint": _one_hot_joint,

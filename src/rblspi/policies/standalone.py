@@ -300,6 +300,23 @@ def random_fourier(basis: Mapping[str, Any]) -> Callable[[Sequence[float]], list
     return features
 
 
+def multilinear(basis: Mapping[str, Any]) -> Callable[[Sequence[float]], list[float]]:
+    """Products of max(0, 1 - |v_d - i|) with v_d = (u_d - low_d) slope_d, clipped to the grid."""
+    axes = list(zip(basis["vertices"], basis["low"], basis["slope"], strict=True))
+
+    def features(u: Sequence[float]) -> list[float]:
+        grid = [1.0]
+        for value, (count, low, slope) in zip(u, axes, strict=True):
+            along = min(max((value - low) * slope, 0.0), count - 1.0)
+            cell = min(int(along), count - 2)
+            near = [0.0] * count
+            near[cell], near[cell + 1] = 1.0 - (along - cell), along - cell
+            grid = [one * other for one in grid for other in near]
+        return grid
+
+    return features
+
+
 def tile_coding(basis: Mapping[str, Any]) -> Sparse:
     """One active tile in every tiling, then 1; the tiles of a tiling follow the last d fastest."""
     tiles = [int(count) for count in basis["tiles"]]
@@ -482,6 +499,7 @@ DENSE: dict[str, Callable[[Mapping[str, Any]], Callable[[Sequence[float]], list[
     "Polynomial": polynomial,
     "Fourier": fourier,
     "RandomFourier": random_fourier,
+    "Multilinear": multilinear,
 }
 SPARSE: dict[str, Callable[[Mapping[str, Any]], Sparse]] = {
     "TileCoding": tile_coding,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import gymnasium as gym
@@ -22,6 +22,7 @@ from rblspi.rollout.loop import (
     FINE,
     NOT_STARTED,
     AgentFunctions,
+    EpisodeState,
     compiled_loop,
     new_episode_state,
     plain_loop,
@@ -92,6 +93,18 @@ class Session:
             self.clear_episode()  # it was left between step and observe
             raise
         self._raise_if_not_finite()
+
+    def see_through(self, features: Features) -> None:
+        """Use other features of the same size from now on, for the present observation too."""
+        self.features = features
+        for episode in self._episodes():
+            if episode.steps[0] != NOT_STARTED:
+                observation = episode.state[: features.input_size].copy()
+                features.function(features.parameters, observation, episode.x)
+
+    def _episodes(self) -> Sequence[EpisodeState]:
+        """Those under way."""
+        return [self.episode]
 
     @property
     def limit(self) -> int:

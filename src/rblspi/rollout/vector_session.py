@@ -83,6 +83,9 @@ class VectorSession(Session):
         super().begin_episode()
         self.begun = False
 
+    def _episodes(self) -> Sequence[EpisodeState]:
+        return self.episodes
+
     def begin_all(self) -> None:
         """Begin an episode in every copy."""
         vector = self.environment.vector

@@ -1,0 +1,432 @@
+"""Fitted R-max: plan in what the nearest transitions did, and hope where there are none nearby.
+
+The algorithm of Jong and Stone, here with weights that follow the density of the data, and without
+the linear part of the motion in its averages. All distances are in units of the range of what was
+seen. Beside its pseudocode:
+
+    1   for every episode, or every few while there are few new transitions:   `PlanningAgent`
+    2       the vertices g of a regular grid span all states seen              `_fit_grid`
+    3       for every action a: s' - s = B_a s + e, by least squares           `displacements`
+    4       for every g and a: the k nearest transitions i of a, at distances d_1 <= ... <= d_k,
+            w_i = exp(-d_i^2 / (2 b^2)), b = d_k / 2, and w_0 = M b^dim       `nearest`
+    5       Q(g, a) = (sum_i w_i (r_i + gamma V(g + B_a g + e_i)) + w_0 u) / (sum_i w_i + w_0),
+            V interpolates max_a Q(g, a) between the vertices                  `make_model`, `sweep`
+    6       for every step: a = argmax_a Q(s, a), Q interpolated between the vertices          `act`
+
+Line 5 moves the vertex as its neighbours moved, so that the averages are over displacements and
+not over places. All weights are positive and sum to one: value iteration is a contraction, and can
+neither diverge nor exceed what the rewards allow. u is the best value they allow.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial import cKDTree
+
+from rblspi.core import check
+from rblspi.core.compiled import jit
+from rblspi.core.types import Integers, Mask, Matrix, Vector
+from rblspi.data.transitions import Transitions, allowed_after
+from rblspi.environments.lookup import EnvironmentLike, make
+from rblspi.features import BasisLike, Multilinear, as_basis
+from rblspi.features.bounds import input_size
+from rblspi.features.default import basis_over
+from rblspi.features.multilinear import interpolate
+from rblspi.offline.fitted_q import attainable
+from rblspi.offline.value_errors import evaluate_values
+from rblspi.online.agent import Cost
+from rblspi.online.planning_agent import ENDED, PLANNED_AT, TRANSITIONS, PlanningAgent
+from rblspi.online.value_iteration import ValueScale
+from rblspi.policies.choice import masked
+from rblspi.policies.linear import LinearPolicy
+
+#: k: transitions that tell what an action does; fewer are noise, more are smoothed away
+NEIGHBOURS = 8
+#: M: pseudo-observations of something good, spread evenly over the range of what was seen; a
+#: kernel of the width b sees M b^dim of them
+HOPES = 10.0
+#: penalty of the slopes of displacements: a few transitions close together tell of none
+RIDGE = 0.01
+#: of the grid unless one is given: a plan takes a tenth of a second
+VERTICES = 10_000
+#: dimensions in which a grid of so many vertices is a grid: a cell has 2^8 corners
+MOST_DIMENSIONS = 8
+#: the fraction by which the memory grows before an end of an episode is worth a new plan
+GROWTH = 0.05
+#: error of planned values, in units of their range
+PRECISION = 1e-3
+#: the largest number of sweeps; with a discount of 0.99, a thousand are precise to 4e-5
+MOST_SWEEPS = 1000
+#: rows whose features are made at a time
+ROWS = 500
+
+
+class Motion(NamedTuple):
+    """How the transitions of one action move a state, in units of the range."""
+
+    base: Matrix  # g + B g of every vertex    (n, d)
+    rest: Matrix  # e of every transition      (rows, d)
+
+
+class Neighbours(NamedTuple):
+    """Line 4 for one action: the transitions near every vertex."""
+
+    places: Integers  # of the transitions     (n, k)
+    weights: Matrix  # w_i                     (n, k)
+    unknown: Vector  # w_0                     (n,)
+
+
+class Model(NamedTuple):
+    """Line 5 without V: sparse rows, one for every vertex and action."""
+
+    starts: Integers  # of the rows in what follows  (actions n + 1,)
+    next: NDArray[np.int32]  # vertices              (entries,)
+    shares: Vector  # gamma times their probability  (entries,)
+    rewards: Vector  # mean of r and of the hope     (actions n,)
+
+
+def displacements(states: Matrix, after: Matrix, vertices: Matrix) -> Motion:
+    """Line 3, and where it takes the vertices; a small ridge for directions without data."""
+    middle = states.mean(axis=0)
+    centred, moves = states - middle, after - states
+    mean = moves.mean(axis=0)
+    gram = centred.T @ centred + RIDGE * np.eye(len(middle))
+    slope = np.linalg.solve(gram, centred.T @ (moves - mean))
+    base = vertices + mean + (vertices - middle) @ slope
+    return Motion(base, moves - mean - centred @ slope)
+
+
+def nearest(states: Matrix, vertices: Matrix, neighbours: int) -> Neighbours:
+    """Line 4 for the transitions of one action."""
+    count = min(neighbours, len(states))
+    distances, places = cKDTree(states).query(vertices, k=np.arange(1, count + 1))
+    width = np.maximum(distances[:, -1:] / 2.0, 1e-9)
+    weights = np.exp(-0.5 * np.square(distances / width))
+    unknown = HOPES * width[:, 0] ** vertices.shape[1]
+    return Neighbours(places.astype(np.int64), weights, unknown)
+
+
+@jit
+def make_row(
+    near: Neighbours,
+    g: int,
+    base: Vector,
+    rest: Matrix,
+    rewards: Vector,
+    going: Vector,
+    hope: float,
+    discount: float,
+    grid: Vector,
+    place_of: Integers,
+    next_vertices: NDArray[np.int32],
+    shares: Vector,
+) -> tuple[int, float]:
+    """Line 5 for one vertex and action: its entries, of which every vertex has one at most.
+
+    ``place_of`` is -1 for every vertex, before and after.
+    """
+    corners = 2 ** len(base)
+    places, parts, point = np.empty(corners, np.int64), np.empty(corners), np.empty(len(base))
+    total = near.unknown[g] + near.weights[g].sum()
+    reward, count = near.unknown[g] * hope, 0
+    for m in range(near.places.shape[1]):
+        i, weight = near.places[g, m], near.weights[g, m]
+        reward += weight * rewards[i]
+        if going[i] == 0.0:
+            continue
+        for d in range(len(base)):
+            point[d] = base[d] + rest[i, d]
+        interpolate(grid, point, places, parts)
+        for c in range(corners):
+            vertex = places[c]
+            if place_of[vertex] < 0:
+                place_of[vertex], shares[count], next_vertices[count] = count, 0.0, vertex
+                count += 1
+            shares[place_of[vertex]] += discount * weight * parts[c] / total
+    for c in range(count):
+        place_of[next_vertices[c]] = -1
+    return count, reward / total
+
+
+@jit
+def make_rows(
+    near: Neighbours,
+    motion: Motion,
+    rewards: Vector,
+    going: Vector,
+    hope: float,
+    discount: float,
+    grid: Vector,
+) -> Model:
+    """Line 5 for one action, at every vertex."""
+    n, dimensions = motion.base.shape
+    most = near.places.shape[1] * 2**dimensions
+    starts, means = np.zeros(n + 1, np.int64), np.empty(n)
+    next_vertices, shares = np.empty(n * most, np.int32), np.empty(n * most)
+    place_of = np.full(n, -1)
+    for g in range(n):
+        first = starts[g]
+        count, means[g] = make_row(
+            near,
+            g,
+            motion.base[g],
+            motion.rest,
+            rewards,
+            going,
+            hope,
+            discount,
+            grid,
+            place_of,
+            next_vertices[first:],
+            shares[first:],
+        )
+        starts[g + 1] = first + count
+    used = starts[n]
+    return Model(starts, next_vertices[:used].copy(), shares[:used].copy(), means)
+
+
+@jit
+def sweep(model: Model, allowed: Mask, values: Vector, q: Matrix, precision: float) -> int:
+    """Iterate line 5 in place, forth and back, until no value changes by more than a precision.
+
+    Returns the number of sweeps.
+    """
+    actions, n = q.shape
+    for count in range(MOST_SWEEPS):
+        change = 0.0
+        for step in range(n):
+            g = step if count % 2 == 0 else n - 1 - step
+            best = -np.inf
+            for a in range(actions):
+                row = a * n + g
+                value = model.rewards[row]
+                for i in range(model.starts[row], model.starts[row + 1]):
+                    value += model.shares[i] * values[model.next[i]]
+                q[a, g] = value
+                if allowed[g, a]:
+                    best = max(best, value)
+            change = max(change, abs(best - values[g]))
+            values[g] = best
+        if change <= precision:
+            return count + 1
+    return MOST_SWEEPS
+
+
+class FittedRmax(PlanningAgent):
+    """Explores what it has no data near, and plans with the nearest data everywhere else.
+
+    What an action does in a state is what it did in the nearest eight transitions, moved to that
+    state. Where these are far away, their average contains the best value that rewards allow. It
+    plans in this model, with values on a grid over what was seen, and acts greedily.
+
+    Parameters
+    ----------
+    env : gymnasium.Env or str
+        An environment with observations of up to eight numbers and discrete actions, or its id.
+    basis : Multilinear, optional
+        The grid; its bounds follow what is seen. By default one of about 10,000 vertices.
+    neighbours : int
+        k, the number of transitions behind every estimate.
+    discount : float
+        gamma, below 1.
+    seed : int, optional
+        Of everything random; one drawn from the operating system unless given.
+
+    Notes
+    -----
+    The hope u is the best value that the rewards seen so far allow, if episodes can end; as long as
+    none has ended, it exceeds that by their range. A constant added to all rewards of a problem
+    without terminal states, or other units, change no action. By the best estimate, by which
+    `policy` acts, the unknown is worth as much as going on as until now.
+
+    It suits observations of up to four numbers that move little in a step. In more dimensions the
+    grid is coarse, and `RBLSPI` with random features is better. Angles are numbers on a line.
+
+    References
+    ----------
+    N. K. Jong and P. Stone (2007). Model-based function approximation in reinforcement learning.
+    AAMAS.
+
+    D. Ormoneit and S. Sen (2002). Kernel-based reinforcement learning. Machine Learning 49.
+    """
+
+    basis: Multilinear
+
+    def __init__(
+        self,
+        env: EnvironmentLike,
+        basis: BasisLike | None = None,
+        *,
+        neighbours: int = NEIGHBOURS,
+        discount: float = 0.99,
+        seed: int | None = None,
+    ) -> None:
+        self.neighbours = check.count("neighbours", neighbours)
+        if check.fraction("discount", discount) == 1.0:
+            raise ValueError(
+                "discount=1: a model may go on for ever, and FittedRmax plans in it with a "
+                "discount below 1, such as 0.99"
+            )
+        environment = make(env)
+        dimensions = input_size(environment.observation_space)
+        if dimensions > MOST_DIMENSIONS:
+            raise ValueError(
+                f"FittedRmax plans on a grid over at most {MOST_DIMENSIONS} numbers, and the "
+                f"observations in {environment.observation_space} have {dimensions}: use RBLSPI"
+            )
+        if basis is None:
+            basis = Multilinear(round(VERTICES ** (1.0 / dimensions)))
+        if not isinstance(as_basis(basis), Multilinear):
+            raise TypeError(f"FittedRmax has values on a grid, Multilinear(10), not on {basis}")
+        super().__init__(environment, basis, discount=discount, seed=seed)
+
+    def _require_memory(self) -> None:
+        """There is no posterior; `Multilinear` itself refuses too many vertices."""
+
+    def _initial_state(self) -> Any:
+        state = super()._initial_state()
+        state.weights[...] = 0.0
+        return state
+
+    def _plan(self) -> None:
+        """Plan, unless hardly anything is new: a plan takes as long as thousands of steps."""
+        counters = self.state.counters
+        if counters[TRANSITIONS] >= (1.0 + GROWTH) * counters[PLANNED_AT]:
+            super()._plan()
+        counters[ENDED] = 0
+
+    def _plan_to_explore(self, transitions: Transitions) -> None:
+        weights = self.state.weights.reshape(self.actions, -1)
+        weights[...] = self._fit_grid(transitions, weights)  # line 2
+        weights[...] = self._solve(transitions, weights, self._hope(transitions))
+
+    def _best_plan(self, transitions: Transitions) -> Matrix:
+        scale = ValueScale.of(transitions.rewards, transitions.terminated, self.discount)
+        weights = self.state.weights.reshape(self.actions, -1)
+        return self._solve(transitions, weights, scale.centre)
+
+    def _fit_grid(self, transitions: Transitions, weights: Matrix) -> Matrix:
+        """Let the grid span what is remembered; returns the weights of the same functions there."""
+        seen = np.concatenate([transitions.observations, transitions.next_observations])
+        seen = seen.reshape(len(seen), -1)
+        low, high = seen.min(axis=0), seen.max(axis=0)
+        still = ~(low + 1e-9 * np.abs(low) < high)  # a dimension of zero width cannot be scaled
+        low, high = np.where(still, low - 0.5, low), np.where(still, high + 0.5, high)
+        before = self.features
+        self.basis = replace(self.basis, low=low.tolist(), high=high.tolist())
+        self.features = self.basis.build(self.env.observation_space)
+        self.session.see_through(self.features)
+        return _values_at(self._vertices(), before.parameters, weights)
+
+    def _vertices(self) -> Matrix:
+        """All vertices, in the order of the features, shape (n, d)."""
+        lines = self.features.parameters.reshape(-1, 3)
+        axes = [low + np.arange(count) / slope for count, low, slope in lines]
+        return np.stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")], axis=1)
+
+    def _hope(self, transitions: Transitions) -> float:
+        """u, the best that could be."""
+        low, high = attainable([transitions], self.discount)
+        if transitions.terminated.any():
+            return high
+        beyond = high - low
+        if beyond <= 1e-9 * abs(high):  # all rewards are the same, but for rounding
+            beyond = abs(float(transitions.rewards.mean())) or 1.0
+        return high + beyond
+
+    def _solve(self, transitions: Transitions, start: Matrix, hope: float) -> Matrix:
+        """Lines 3 to 5: values by action at the vertices, where the unknown is worth a hope."""
+        model = self._model(transitions, hope)
+        allowed = self._allowed(transitions)
+        low, high = attainable([transitions], self.discount)
+        precision = PRECISION * (1.0 - self.discount) * max(high - low, hope - low, high - hope)
+        values, q = masked(start.T, allowed).max(axis=1), np.empty_like(start)
+        sweep(model, allowed, values, q, precision)
+        return q
+
+    def _model(self, transitions: Transitions, hope: float) -> Model:
+        counts, low, slope = self.features.parameters.reshape(-1, 3).T
+        unit = slope / (counts - 1.0)
+        states = _scaled(transitions.observations, low, unit)
+        after = _scaled(transitions.next_observations, low, unit)
+        vertices = (self._vertices() - low) * unit
+        grid = np.column_stack([counts, np.zeros_like(low), counts - 1.0]).ravel()
+        going = np.where(transitions.terminated, 0.0, 1.0)
+        rows = []
+        for a in range(self.actions):
+            of_a = transitions.actions == a
+            if not of_a.any():
+                nothing = np.zeros(len(vertices) + 1, np.int64)
+                hopes = np.full(len(vertices), hope)
+                rows.append(Model(nothing, np.empty(0, np.int32), np.empty(0), hopes))
+                continue
+            motion = displacements(states[of_a], after[of_a], vertices)  # line 3
+            near = nearest(states[of_a], vertices, self.neighbours)  # line 4
+            outcome = (transitions.rewards[of_a], going[of_a], hope, self.discount, grid)
+            rows.append(make_rows(near, motion, *outcome))  # line 5
+        firsts = np.cumsum([0, *(len(row.next) for row in rows)])
+        starts = [row.starts[:-1] + first for row, first in zip(rows, firsts, strict=False)]
+        return Model(
+            np.concatenate([*starts, firsts[-1:]]),
+            np.concatenate([row.next for row in rows]),
+            np.concatenate([row.shares for row in rows]),
+            np.concatenate([row.rewards for row in rows]),
+        )
+
+    def _allowed(self, transitions: Transitions) -> Mask:
+        """Which actions are allowed at the vertices: those in the nearest state seen."""
+        allowed, going = allowed_after(transitions), ~transitions.terminated
+        if allowed is None or not going.any():
+            return np.ones((self.features.size, self.actions), np.bool_)
+        _, low, slope = self.features.parameters.reshape(-1, 3).T
+        tree = cKDTree(_scaled(transitions.next_observations[going], low, slope))
+        _, places = tree.query((self._vertices() - low) * slope)
+        return np.ascontiguousarray(allowed[going][places], np.bool_)
+
+    def _evaluate(self, policy: LinearPolicy, log: Transitions) -> LinearPolicy:
+        """The values of the policy in a basis whose posterior fits into memory."""
+        low, high = (np.array(bound) for bound in (self.basis.low, self.basis.high))
+        basis, space = basis_over(low, high), self.env.observation_space
+
+        def chosen(observations: NDArray[Any]) -> NDArray[Any]:
+            parts = np.array_split(observations, len(observations) // ROWS + 1)
+            return np.concatenate([policy(part) for part in parts])
+
+        found = evaluate_values(log, chosen, basis, self.actions, self.discount, space)
+        features, weights = basis.build(space), found.posterior.mean
+        return replace(policy, basis=basis, features=features, weights=weights, **found._asdict())
+
+    def cost(self) -> Cost:
+        """About what learning takes, if there are a hundred plans in 50,000 steps."""
+        entries = self.actions * self.features.size * 2 ** (self.features.input_size + 1)
+        seconds = 100 * 1e-9 * entries * math.log(PRECISION) / math.log(self.discount or 0.01)
+        usual = super().cost()
+        memory = usual.megabytes + 12e-6 * self.neighbours * entries / 2
+        return usual._replace(megabytes=memory, seconds_a_step=seconds / 50_000)
+
+
+def _scaled(observations: NDArray[Any], low: Vector, unit: Vector) -> Matrix:
+    return (observations.reshape(len(observations), -1).astype(np.float64) - low) * unit
+
+
+def _values_at(points: Matrix, grid: Vector, weights: Matrix) -> Matrix:
+    """What weights by action on one grid say at some points, shape (actions, points)."""
+    out = np.zeros((len(weights), len(points)))
+    _interpolate_rows(grid, points, np.ascontiguousarray(weights), out)
+    return out
+
+
+@jit
+def _interpolate_rows(grid: Vector, points: Matrix, weights: Matrix, out: Matrix) -> None:
+    corners = 2 ** points.shape[1]
+    places, shares = np.empty(corners, np.int64), np.empty(corners)
+    for i in range(len(points)):
+        interpolate(grid, points[i], places, shares)
+        for c in range(corners):
+            for a in range(len(weights)):
+                out[a, i] += shares[c] * weights[a, places[c]]
