@@ -3,7 +3,8 @@
     python -m benchmarks.gymnasium_defaults FILE [SEEDS] [NAME ...]
 
 Every finished run is a line of FILE and is not made again: stop and go on as you like. Seeds are
-from 1000 on, and everything was chosen with seeds below 100. The table is printed as Markdown.
+from 1000 on, and everything was chosen with seeds below 100; those of Fitted R-max are from 0 on,
+and it was chosen with seeds from 1000 on. The table is printed as Markdown.
 """
 
 from __future__ import annotations
@@ -27,8 +28,6 @@ from rblspi import evaluate
 from rblspi.core.intervals import mean_interval
 from rblspi.registry import algorithm
 
-FIRST = 1000
-
 
 class Row(NamedTuple):
     """An environment, how long an agent learns in it, and what is wanted of its greedy policy."""
@@ -38,6 +37,12 @@ class Row(NamedTuple):
     steps: int
     wanted: float
     episodes: int = 20  # of the greedy policy
+    discount: float = 0.99
+
+    @property
+    def first(self) -> int:
+        """The first seed: none of those that chose anything of the algorithm."""
+        return 0 if self.algorithm == "fitted-rmax" else 1000
 
     @property
     def name(self) -> str:
@@ -50,6 +55,12 @@ ROWS = (
     Row("CliffWalking-v1", "opsrl", 20_000, -13.0),
     Row("Taxi-v4", "opsrl", 100_000, 7.5, 200),
     Row("Blackjack-v1", "opsrl", 200_000, -0.06, 2000),
+    Row("CartPole-v1", "fitted-rmax", 20_000, 500.0),
+    Row("MountainCar-v0", "fitted-rmax", 30_000, -102.0),
+    Row("rblspi/CartPole-v0", "fitted-rmax", 30_000, 495.0),
+    Row("rblspi/InvertedPendulum-v0", "fitted-rmax", 20_000, 0.0, discount=0.95),
+    Row("rblspi/PuddleWorld-v0", "fitted-rmax", 15_000, -22.0, 200),
+    Row("Acrobot-v1", "fitted-rmax", 50_000, -85.0),
     Row("CartPole-v1", "optimistic-lsvi", 20_000, 500.0),
     Row("CartPole-v1", "rblspi", 20_000, 500.0),
     Row("MountainCar-v0", "rblspi", 30_000, -102.0),
@@ -59,7 +70,7 @@ ROWS = (
 
 def run(row: Row, seed: int) -> dict[str, Any]:
     """Learn, and evaluate the greedy policy."""
-    agent = algorithm(row.algorithm).load()(row.id, seed=seed)
+    agent = algorithm(row.algorithm).load()(row.id, seed=seed, discount=row.discount)
     start = time.process_time()
     agent.learn(row.steps)
     seconds = time.process_time() - start
@@ -74,9 +85,10 @@ def run(row: Row, seed: int) -> dict[str, Any]:
 def missing(file: Path, seeds: int, names: list[str]) -> Iterator[tuple[Row, int]]:
     """The runs that are not in the file."""
     done = {(line["row"], line["seed"]) for line in lines(file)}
-    for seed in range(FIRST, FIRST + seeds):
+    for i in range(seeds):
         for row in ROWS:
-            if (not names or row.id in names) and (row.name, seed) not in done:
+            seed = row.first + i
+            if (not names or row.id in names or row.algorithm in names) and (row.name, seed) not in done:
                 yield row, seed
 
 

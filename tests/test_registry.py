@@ -24,6 +24,7 @@ def test_every_algorithm_of_ours_is_registered_by_its_class() -> None:
             "RBLSPI",
             "OnlineLSPI",
             "RLSVI",
+            "FittedRmax",
             "OptimisticLSVI",
             "LSVIUCB",
             "RmaxLSPI",

@@ -6,7 +6,15 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from rblspi.features import Fourier, OneHot, Polynomial, RandomFourier, RBFGrid, TileCoding
+from rblspi.features import (
+    Fourier,
+    Multilinear,
+    OneHot,
+    Polynomial,
+    RandomFourier,
+    RBFGrid,
+    TileCoding,
+)
 
 PLANE = gym.spaces.Box(np.array([-1.2, -0.07]), np.array([0.5, 0.07]), dtype=np.float64)
 CHAIN = gym.spaces.Discrete(20)
@@ -17,6 +25,7 @@ BASES = [
     Fourier(3),
     Fourier((2, 5)),
     TileCoding(4, 8),
+    Multilinear((3, 5)),
     RandomFourier(20),
     RandomFourier(20, angles=(1,)),
     RBFGrid((3, 5), angles=(0,)),

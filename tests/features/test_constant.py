@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from sklearn.preprocessing import PolynomialFeatures
 
-from rblspi.features import Fourier, OneHot, Polynomial, RBFGrid, TileCoding
+from rblspi.features import Fourier, Multilinear, OneHot, Polynomial, RBFGrid, TileCoding
 from rblspi.features.custom import FunctionBasis, TransformerBasis
 from rblspi.features.refinement import MOST, cells_of, finer, with_centres
 
@@ -18,6 +18,7 @@ POINTS = np.random.default_rng(0).uniform(-1.0, 2.0, (200, 2))
     [
         (RBFGrid(3), PLANE),
         (Fourier(2), PLANE),
+        (Multilinear(3), PLANE),
         (Polynomial(3), PLANE),
         (TileCoding(4, 4), PLANE),
         (OneHot(), gym.spaces.Discrete(7, start=2)),

@@ -11,6 +11,7 @@ from rblspi.features import (
     BASES,
     Fourier,
     FunctionBasis,
+    Multilinear,
     OneHot,
     Polynomial,
     RandomFourier,
@@ -41,6 +42,7 @@ storable = st.one_of(
     st.builds(Polynomial, st.integers(1, 4), st.floats(0.5, 10.0), low, high),
     st.builds(Fourier, counts, low, high),
     st.builds(RandomFourier, st.sampled_from([2, 10]), widths, low, high, seed=st.integers(0, 9)),
+    st.builds(Multilinear, counts, low, high),
     st.builds(TileCoding, counts, st.integers(1, 8), low, high),
 )
 
@@ -115,6 +117,7 @@ def test_a_basis_comes_back_from_text(basis):
         ("Polynomial(4, scale=10, low=-1, high=19)", Polynomial(4, scale=10, low=-1, high=19)),
         ("fourier", Fourier()),
         ("random:64", RandomFourier(64)),
+        ("multilinear:20", Multilinear(20)),
         ("tiles:4, 16", TileCoding(4, 16)),
         ("onehot", OneHot()),
         ("OneHot()", OneHot()),

@@ -19,6 +19,8 @@ from rblspi import (
     PSRL,
     RBLSPI,
     RLSVI,
+    FittedRmax,
+    Multilinear,
     OneHot,
     OnlineLSPI,
     evaluate,
@@ -72,12 +74,13 @@ some = st.lists(st.booleans(), min_size=ACTIONS, max_size=ACTIONS).filter(any)
 tables = st.lists(some, min_size=STATES, max_size=STATES)
 
 
-@pytest.mark.parametrize("name", AGENTS)
+@pytest.mark.parametrize("name", [*AGENTS, "FittedRmax"])
 @settings(deadline=None, max_examples=5)
 @given(tables, st.sampled_from(["info", "observation"]), st.integers(0, 99))
 def test_a_forbidden_action_is_never_taken(name, masks, where, seed):
     env = Masked(masks, where, seed)
-    agent = AGENTS[name](env, discount=0.9, seed=seed).learn(40)
+    kind = AGENTS.get(name, partial(FittedRmax, basis=Multilinear(4)))
+    agent = kind(env, discount=0.9, seed=seed).learn(40)
     assert len(evaluate(agent, env, 2).returns) == 2
     memory = agent.session.memory
     after = memory.next_observations[: memory.size, 0].astype(int)

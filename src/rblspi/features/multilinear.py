@@ -42,9 +42,12 @@ def interpolate(parameters: Vector, point: Vector, places: Integers, shares: Vec
     for d in range(len(point)):
         vertices = int(parameters[3 * d])
         along = (point[d] - parameters[3 * d + 1]) * parameters[3 * d + 2]
-        along = min(max(along, 0.0), vertices - 1.0)
-        cell = min(int(along), vertices - 2)
-        share = along - cell
+        cell, share = 0, 0.0  # also of what is not a number
+        if along >= vertices - 1.0:
+            cell, share = vertices - 2, 1.0
+        elif along > 0.0:
+            cell = int(along)
+            share = along - cell
         for i in range(count):
             places[count + i] = places[i] * vertices + cell + 1
             shares[count + i] = shares[i] * share

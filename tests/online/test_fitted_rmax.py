@@ -1,0 +1,216 @@
+"""Fitted R-max against a plain version of its equations, and what follows from these."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pytest
+
+from rblspi import FittedRmax, Multilinear, RBFGrid, evaluate
+from rblspi.data.transitions import MaskedTransitions, Transitions
+from rblspi.offline.fitted_q import attainable
+from rblspi.online.fitted_rmax import PRECISION, displacements, nearest, sweep
+from tests.support.agents import assert_resumes_to_the_bit
+from tests.support.textbook_fitted_rmax import backup
+
+CAR, PUDDLES = "rblspi/MountainCar-v0", "rblspi/PuddleWorld-v0"
+
+
+def remembered(agent: FittedRmax) -> Transitions:
+    return agent.session.memory.transitions(agent.features.shape)
+
+
+def small(seed: int = 1, **settings: Any) -> FittedRmax:
+    return FittedRmax(PUDDLES, Multilinear((5, 4)), seed=seed, **settings)
+
+
+def one_backup(agent: FittedRmax, log: Transitions, values: Any, hope: float) -> Any:
+    """Q of the agent's model, as a matrix times the values."""
+    model = agent._model(log, hope)
+    entries = np.repeat(np.arange(len(model.rewards)), np.diff(model.starts))
+    q = model.rewards.copy()
+    np.add.at(q, entries, model.shares * values[model.next])
+    return q.reshape(agent.actions, -1)
+
+
+@pytest.mark.parametrize("steps", [3, 60, 400])
+@pytest.mark.parametrize("neighbours", [1, 8])
+def test_a_backup_is_that_of_the_textbook(steps: int, neighbours: int) -> None:
+    agent = small(neighbours=neighbours).learn(steps)
+    log, basis = remembered(agent), agent.basis
+    values = np.random.default_rng(0).standard_normal(agent.features.size)
+    found = one_backup(agent, log, values, 2.0)
+    grid = (basis.low, basis.high, basis.vertices)
+    wanted = backup(log, grid, values, 2.0, agent.discount, neighbours, agent.actions)
+    np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-9)
+
+
+def test_planned_values_solve_the_bellman_equation_of_the_model() -> None:
+    agent = small().learn(500)
+    log = remembered(agent)
+    hope = agent._hope(log)
+    q = agent._solve(log, np.zeros((agent.actions, agent.features.size)), hope)
+    low, high = attainable([log], agent.discount)
+    again = one_backup(agent, log, q.max(axis=0), hope)
+    np.testing.assert_allclose(again, q, atol=2 * PRECISION * max(high, hope) - 2 * PRECISION * low)
+
+
+def test_the_model_is_a_contraction_with_probabilities() -> None:
+    agent = small().learn(300)
+    model = agent._model(remembered(agent), 0.0)
+    assert (model.shares >= 0.0).all()
+    sums = np.add.reduceat(np.append(model.shares, 0.0), model.starts[:-1])
+    empty = np.diff(model.starts) == 0
+    assert (sums[~empty] <= agent.discount + 1e-12).all()
+
+
+def test_values_stay_within_what_the_rewards_and_the_hope_allow() -> None:
+    agent = small().learn(600)
+    log = remembered(agent)
+    low, high = attainable([log], agent.discount)
+    hope = agent._hope(log)
+    q = agent._solve(log, np.zeros((agent.actions, agent.features.size)), hope)
+    assert q.min() >= low - 1e-9 * abs(low)
+    assert q.max() <= max(high, hope) + 1e-9 * abs(low)
+
+
+def test_the_trend_is_exact_where_the_motion_is_linear_and_data_are_plenty() -> None:
+    rng = np.random.default_rng(0)
+    states, vertices = rng.random((20_000, 2)), rng.random((7, 2))
+    matrix, shift = np.array([[0.1, -0.2], [0.3, 0.0]]), np.array([0.01, 0.02])
+    motion = displacements(states, states + states @ matrix + shift, vertices)
+    np.testing.assert_allclose(motion.base, vertices + vertices @ matrix + shift, atol=1e-5)
+    np.testing.assert_allclose(motion.rest, 0.0, atol=1e-5)
+
+
+def test_hope_vanishes_where_data_are_dense_and_prevails_where_there_are_none() -> None:
+    states = np.random.default_rng(0).random((2000, 2)) * 0.1
+    near = nearest(states, np.array([[0.05, 0.05], [1.0, 1.0]]), 8)
+    share = near.unknown / (near.unknown + near.weights.sum(axis=1))
+    assert share[0] < 1e-3
+    assert share[1] > 0.5
+
+
+def test_an_action_that_was_never_tried_is_worth_the_hope() -> None:
+    agent = small().learn(200)
+    log = remembered(agent)
+    without = Transitions(*(np.asarray(column)[log.actions != 2] for column in log))
+    found = one_backup(agent, without, np.zeros(agent.features.size), 3.0)
+    np.testing.assert_array_equal(found[2], 3.0)
+
+
+def test_forbidden_actions_are_not_bootstrapped_from() -> None:
+    agent = small().learn(300)
+    log = remembered(agent)
+    only_first = np.zeros((log.size, agent.actions), np.bool_)
+    only_first[:, 0] = True
+    allowed = agent._allowed(MaskedTransitions(*log, only_first))
+    assert allowed[:, 0].all()
+    assert not allowed[:, 1:].any()
+    values, q = np.zeros(agent.features.size), np.empty((agent.actions, agent.features.size))
+    sweep(agent._model(log, 1e6), allowed, values, q, 1e-6)
+    np.testing.assert_array_equal(values, q[0])
+
+
+class Scaled(gym.RewardWrapper[Any, Any]):
+    """Rewards in other units."""
+
+    def __init__(self, env: Any, factor: float) -> None:
+        super().__init__(env)
+        self.factor = factor
+
+    def reward(self, reward: Any) -> float:
+        return self.factor * float(reward)
+
+
+@pytest.mark.parametrize("factor", [2.0**-20, 1024.0])
+def test_other_units_of_the_rewards_change_units_alone(factor: float) -> None:
+    plain = small().learn(500)
+    scaled = FittedRmax(Scaled(gym.make(PUDDLES), factor), Multilinear((5, 4)), seed=1).learn(500)
+    unscaled = FittedRmax(Scaled(gym.make(PUDDLES), 1.0), Multilinear((5, 4)), seed=1).learn(500)
+    np.testing.assert_array_equal(remembered(unscaled).actions, remembered(scaled).actions)
+    np.testing.assert_array_equal(scaled.policy().weights, factor * unscaled.policy().weights)
+    assert plain.features.size == scaled.features.size
+
+
+@pytest.mark.parametrize("offset", [-10.0, 3.0])
+def test_a_constant_added_to_rewards_without_terminal_states_moves_all_values(
+    offset: float,
+) -> None:
+    agent = small(discount=0.9).learn(400)
+    log = remembered(agent)
+    log = log._replace(terminated=np.zeros_like(log.terminated))
+    moved = log._replace(rewards=log.rewards + offset)
+    start = np.zeros((agent.actions, agent.features.size))
+    assert agent._hope(moved) == pytest.approx(agent._hope(log) + offset / 0.1)
+    one = agent._solve(log, start, agent._hope(log))
+    other = agent._solve(moved, start, agent._hope(moved))
+    low, high = attainable([log], agent.discount)
+    np.testing.assert_allclose(other - one, offset / 0.1, atol=4 * PRECISION * 2 * (high - low))
+
+
+def test_it_hopes_for_more_than_it_has_seen_as_long_as_nothing_ends() -> None:
+    agent = FittedRmax(CAR, Multilinear(5), seed=0).learn(20)
+    log = remembered(agent)
+    assert not log.terminated.any()
+    assert agent._hope(log) == pytest.approx(-1.0 / (1.0 - agent.discount) + 1.0)
+
+
+def test_the_grid_spans_what_was_seen_and_the_functions_on_it_stay_the_same() -> None:
+    agent = small().learn(100)
+    log = remembered(agent)
+    weights = np.random.default_rng(0).standard_normal((agent.actions, agent.features.size))
+    before = agent.features
+    some = Transitions(*(np.asarray(column)[:30] for column in log))
+    again = agent._fit_grid(some, weights)
+    seen = np.concatenate([some.observations, some.next_observations])
+    np.testing.assert_allclose(agent.basis.low, seen.min(axis=0))
+    np.testing.assert_allclose(agent.basis.high, seen.max(axis=0))
+    np.testing.assert_allclose(again.T, before(agent._vertices()) @ weights.T, atol=1e-12)
+
+
+@pytest.mark.parametrize("environment", [CAR, "MountainCar-v0"])
+def test_it_resumes_to_the_bit(environment: str, tmp_path: Path) -> None:
+    if environment == CAR:
+        make = lambda: FittedRmax(CAR, Multilinear(8), seed=2)  # noqa: E731
+        assert_resumes_to_the_bit(make, 700, tmp_path / "agent.npz")
+    else:
+        agent = FittedRmax(environment, Multilinear(8), seed=2).learn(300)
+        agent.save(tmp_path / "agent.npz")
+        loaded = FittedRmax.load(tmp_path / "agent.npz")
+        assert loaded.basis == agent.basis
+        np.testing.assert_array_equal(loaded.policy().weights, agent.policy().weights)
+
+
+def test_it_states_intervals_of_its_values() -> None:
+    agent = small().learn(400)
+    values = agent.action_values(np.array([0.5, 0.5]))
+    assert values.std is not None
+    assert np.isfinite(values.mean).all()
+    assert (values.std > 0.0).all()
+
+
+def test_it_says_what_it_cannot_do() -> None:
+    with pytest.raises(TypeError, match="on a grid, Multilinear"):
+        FittedRmax(CAR, RBFGrid(8))
+    with pytest.raises(ValueError, match="discount=1"):
+        FittedRmax(CAR, discount=1.0)
+    with pytest.raises(ValueError, match="neighbours=0"):
+        FittedRmax(CAR, neighbours=0)
+
+    class Wide(gym.Env[Any, Any]):
+        observation_space = gym.spaces.Box(-1.0, 1.0, (9,))
+        action_space = gym.spaces.Discrete(2)
+
+    with pytest.raises(ValueError, match=r"at most 8 numbers.*have 9: use RBLSPI"):
+        FittedRmax(Wide())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [0, 1])
+def test_it_drives_up_the_hill_within_six_thousand_steps(seed: int) -> None:
+    agent = FittedRmax(CAR, Multilinear(60), seed=seed).learn(6000)
+    assert evaluate(agent.policy(), gym.make(CAR), 10, seed=1).lengths.mean() < 115
