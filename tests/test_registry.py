@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 import gymnasium as gym
+import numpy as np
 import pytest
 
 import rblspi
@@ -181,4 +182,7 @@ def test_a_table_of_observations_is_learnt_by_counting_and_others_with_features(
         == "opsrl"
     )
     assert registry.default_for(spaces.Discrete(10**6)).name == "rblspi"
-    assert registry.default_for(spaces.Box(-1.0, 1.0, (2,))).name == "rblspi"
+    assert registry.default_for(spaces.Box(-1.0, 1.0, (2,))).name == "fitted-rmax"
+    assert registry.default_for(spaces.Box(-1.0, 1.0, (5,))).name == "rblspi"
+    angles = spaces.Box(-np.pi, np.pi, (2,), np.float64)
+    assert registry.default_for(angles).name == "rblspi"

@@ -25,6 +25,9 @@ ENTRY_POINTS = "rblspi.algorithms"
 #: states for which counting what followed what takes some hundred megabytes
 MOST_STATES = 20_000
 
+#: numbers in an observation over which a grid of ten thousand vertices is fine enough to plan on
+MOST_NUMBERS = 4
+
 #: arguments of constructors that are not settings: they have options of their own
 _NOT_SETTINGS = (
     "env",
@@ -162,12 +165,18 @@ def default_for(observation_space: Any) -> Algorithm:
     """What learns in an environment unless an algorithm is named, by its observations.
 
     `OPSRL` where there are at most `MOST_STATES` different ones: it counts what followed what, and
-    explores further than any agent with features. Otherwise `RBLSPI`.
+    explores further than any agent with features. `FittedRmax` where they are up to `MOST_NUMBERS`
+    numbers on lines: it plans on a grid. Otherwise `RBLSPI`.
     """
-    from rblspi.features.bounds import states_of
+    from rblspi.features.bounds import circles, input_size, limits, states_of
 
     states = states_of(observation_space)
-    return algorithm("opsrl" if states is not None and states <= MOST_STATES else "rblspi")
+    if states is not None:
+        return algorithm("opsrl" if states <= MOST_STATES else "rblspi")
+    few = input_size(observation_space) <= MOST_NUMBERS
+    if few and not circles(*limits(observation_space)).any():
+        return algorithm("fitted-rmax")
+    return algorithm("rblspi")
 
 
 def name_of(kind: type[Any]) -> str:

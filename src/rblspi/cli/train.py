@@ -61,7 +61,8 @@ def train(
         str | None,
         typer.Option(
             help="See rblspi list.",
-            show_default="opsrl for a table of discrete observations, else rblspi",
+            show_default="opsrl for discrete observations, fitted-rmax for one to four numbers, "
+            "else rblspi",
             autocompletion=completion.online_algorithms,
         ),
     ] = None,
