@@ -88,7 +88,8 @@ def missing(file: Path, seeds: int, names: list[str]) -> Iterator[tuple[Row, int
     for i in range(seeds):
         for row in ROWS:
             seed = row.first + i
-            if (not names or row.id in names or row.algorithm in names) and (row.name, seed) not in done:
+            wanted = not names or row.id in names or row.algorithm in names
+            if wanted and (row.name, seed) not in done:
                 yield row, seed
 
 
