@@ -6,7 +6,7 @@ import gymnasium as gym
 import pytest
 from gymnasium.spaces import Discrete
 
-from rblspi import OPSRL, RBLSPI, RBFGrid
+from rblspi import OPSRL, RBLSPI, FittedRmax, Multilinear, RBFGrid
 from rblspi.online.findings import (
     Case,
     circles_of_policies,
@@ -38,6 +38,13 @@ def test_an_agent_without_experience_is_told_to_learn():
 
 def test_a_healthy_agent_has_no_findings():
     assert diagnose(OPSRL(CHAIN, seed=0).learn(2000)) == []
+
+
+def test_values_planned_on_a_grid_are_not_judged_as_if_they_were_fitted():
+    """There are far more vertices than transitions, and most are far from all of them."""
+    agent = FittedRmax(CAR, Multilinear(30), seed=0).learn(1000)
+    for check in (few_updates, dead_features, circles_of_policies):
+        assert found(check, agent) == []
 
 
 def test_rewards_that_are_all_alike():

@@ -17,6 +17,7 @@ from rblspi.features.bounds import bounds, circles
 from rblspi.model.posterior import FEW_DIGITS
 from rblspi.offline import LSPI, ConvergenceWarning
 from rblspi.online.agent import Agent
+from rblspi.online.fitted_rmax import FittedRmax
 
 #: transitions that are looked at: their features and a policy iteration on them take seconds
 MOST_ROWS = 4000
@@ -74,6 +75,11 @@ class Case:
         return isinstance(self.agent.basis, OneHot)
 
     @property
+    def is_fitted(self) -> bool:
+        """Whether its weights are fitted by least squares, and not values planned on a grid."""
+        return not isinstance(self.agent, FittedRmax)
+
+    @property
     def seen(self) -> int:
         """The number of transitions so far."""
         return int(self.agent.session.memory.counters[0])
@@ -124,6 +130,8 @@ def short_sight(case: Case) -> Iterator[Finding]:
 
 def few_updates(case: Case) -> Iterator[Finding]:
     """There are not enough transitions for so many weights."""
+    if not case.is_fitted:
+        return
     weights = case.agent.features.size * case.agent.actions
     active = int((np.abs(case.x) > 0.0).any(axis=0).sum()) * case.agent.actions
     if case.seen < FEW * active:
@@ -177,6 +185,8 @@ def outside_bounds(case: Case) -> Iterator[Finding]:
 
 def dead_features(case: Case) -> Iterator[Finding]:
     """Features are zero, or the same, in all that was seen."""
+    if not case.is_fitted:
+        return
     size = np.abs(case.x).max(axis=0)
     dead = size <= DEAD * size.max()
     if case.is_table:
@@ -242,6 +252,8 @@ def impossible_values(case: Case) -> Iterator[Finding]:
 def circles_of_policies(case: Case) -> Iterator[Finding]:
     """Policy iteration on the memory goes round in circles."""
     agent = case.agent
+    if not case.is_fitted:
+        return
     lspi = LSPI(
         agent.basis,
         agent.actions,
