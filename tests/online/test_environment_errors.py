@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+import sys
+from contextlib import suppress
 from typing import Any
 
 import gymnasium as gym
@@ -11,6 +14,7 @@ import pytest
 from rblspi import RBLSPI, Agent, OnlineLSPI, Polynomial, RBFGrid, evaluate
 from rblspi.online import online_lspi, rblspi
 from rblspi.rollout.collect import collect
+from rblspi.rollout.loop import interact
 
 ALGORITHMS = {"RBLSPI": RBLSPI, "OnlineLSPI": OnlineLSPI}
 
@@ -80,6 +84,62 @@ def test_what_was_learnt_before_an_error_is_what_is_learnt_without_it(kind: str)
     for deterministic in (True, False):
         ours, theirs = (agent.policy(not deterministic).weights for agent in (broken, sound))
         np.testing.assert_array_equal(ours, theirs)
+
+
+# Interruptions -----------------------------------------------------------------------------------
+
+
+def interrupted_at(line: int, agent: Agent) -> bool:
+    """Learn, with Ctrl-C before this line of the loop; whether the line was reached."""
+    reached = False
+
+    def trace(frame: Any, kind: str, argument: Any) -> Any:
+        nonlocal reached
+        if frame.f_code is not interact.__code__:
+            return None
+        if kind == "line" and frame.f_lineno == line and not reached:
+            reached = True
+            signal.raise_signal(signal.SIGINT)
+        return trace
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    sys.settrace(trace)
+    try:
+        with suppress(KeyboardInterrupt):
+            agent.learn(25, reset_num_timesteps=False)
+            assert not reached, "the interruption was lost"
+    finally:
+        sys.settrace(None)
+        signal.signal(signal.SIGINT, before)
+    return reached
+
+
+def test_an_interruption_at_any_line_of_the_loop_leaves_counts_that_agree() -> None:
+    agent = RBLSPI(Fragile(RuntimeError, "nowhere"), RBFGrid(3), seed=0).learn(25)
+    lines = {line for _, _, line in interact.__code__.co_lines() if line is not None}
+    reached = [interrupted_at(line, agent) for line in sorted(lines)]
+    assert sum(reached) > 20
+    assert transitions_learnt(agent) == agent.num_timesteps
+    assert agent.episodes[:, 0].sum() <= agent.num_timesteps
+    assert (agent.episodes == 10).all()
+
+
+def test_an_interruption_breaks_off_a_step_of_the_environment() -> None:
+    class Hanging(Fragile):
+        def step(self, action: Any) -> Any:
+            if self.steps == 33:
+                signal.raise_signal(signal.SIGINT)
+                pytest.fail("the interruption came too late")
+            return super().step(action)
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    agent = RBLSPI(Hanging(RuntimeError, "nowhere"), RBFGrid(3), seed=0)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            agent.learn(100)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert transitions_learnt(agent) == agent.num_timesteps == 33
 
 
 # What an environment returns ----------------------------------------------------------------------

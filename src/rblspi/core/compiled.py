@@ -17,7 +17,7 @@ import numpy as np
 from numba import types
 
 from rblspi.core.code_cache import CodeCache
-from rblspi.core.deferred_signals import defer_signals
+from rblspi.core.deferred_signals import defer_while_compiling
 from rblspi.core.progress import say
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -37,7 +37,7 @@ STEP = types.Tuple((FLOAT, BOOL, BOOL))(VECTOR, VECTOR, INT, GENERATOR)
 #: features(parameters, observation, out): write phi(observation) into ``out``.
 FEATURES = types.void(VECTOR, VECTOR, VECTOR)
 
-defer_signals()
+defer_while_compiling()
 
 
 def function_type(signature: Any) -> types.FunctionType:

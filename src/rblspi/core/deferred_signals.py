@@ -1,9 +1,13 @@
-"""Signals that arrive while Numba compiles wait until the compiler can be left.
+"""Signals that wait while something is under way that an exception must not cut in two.
 
-While modules of LLVM are linked, Python and LLVM both count as the owner of a module for a moment.
-An exception in that moment, such as Ctrl-C raises, makes both of them free it, and the process ends
-with a segmentation fault. Handlers that are Python functions are therefore called between two
-passes of the compiler, where it expects errors, and not in the middle of one.
+A handler that is a Python function, such as that of Ctrl-C, may raise an exception between any two
+operations. There are two places where this does harm:
+
+- While Numba compiles, Python and LLVM both count as the owner of a module for a moment. If neither
+  learns of the other, both free it, and the process ends with a segmentation fault. Handlers are
+  therefore called between two passes of the compiler, where it expects errors.
+- While an agent takes in a transition, its sums, its memory and its counts agree only in the end.
+  Handlers are therefore called while the environment is at work, and not in between.
 """
 
 from __future__ import annotations
@@ -12,7 +16,8 @@ import signal
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from numba.core import event
@@ -20,21 +25,22 @@ from numba.core import event
 Handler = Callable[[int, Any], Any]
 
 
-class _Compilation(event.Listener):  # type: ignore[misc]
-    """Listens to the lock of the compiler, which may be taken again by the thread that has it.
+class Deferral:
+    """Takes the place of all handlers between `begin` and `end`, which may be nested.
 
-    Only the main thread handles signals, so compilations in other threads need no care. A signal
-    that interrupts this code itself finds every handler either in its place or called by `_arrive`.
+    Only the main thread handles signals, so that nothing happens in other threads. A signal that
+    interrupts this code itself finds every handler either in its place or called by `_arrive`.
     """
 
     def __init__(self) -> None:
         self._handlers: dict[int, Handler] = {}
         self._waiting: deque[int] = deque()
         self._depth = 0
+        self._open = False
 
-    def on_start(self, event: Any) -> None:
-        """Take the place of all handlers before the lock is taken."""
-        if threading.current_thread() is not threading.main_thread():
+    def begin(self) -> None:
+        """From now on, signals wait."""
+        if not _in_main_thread():
             return
         if self._depth == 0:
             for number in signal.valid_signals():
@@ -44,9 +50,9 @@ class _Compilation(event.Listener):  # type: ignore[misc]
                     signal.signal(number, self._arrive)
         self._depth += 1
 
-    def on_end(self, event: Any) -> None:
-        """Put the handlers back after the lock was given up, and repeat the signals that wait."""
-        if threading.current_thread() is not threading.main_thread():
+    def end(self) -> None:
+        """Put the handlers back, and repeat the signals that wait."""
+        if not _in_main_thread():
             return
         self._depth -= 1
         if self._depth == 0:
@@ -56,36 +62,73 @@ class _Compilation(event.Listener):  # type: ignore[misc]
             while self._waiting:
                 signal.raise_signal(self._waiting.popleft())
 
+    @contextmanager
+    def deferred(self) -> Iterator[None]:
+        """Let signals wait."""
+        self.begin()
+        try:
+            yield
+        finally:
+            self.end()
+
+    def open(self) -> None:
+        """Handle signals at once, until `close`."""
+        self._open = True
+        if self._waiting:
+            self.handle_waiting()
+
+    def close(self) -> None:
+        """Let signals wait again."""
+        self._open = False
+
+    def handle_waiting(self) -> None:
+        """Handle the signals that wait; a handler may raise an exception."""
+        while self._depth and self._waiting and _in_main_thread():
+            number = self._waiting.popleft()
+            self._handlers[number](number, sys._getframe())
+
     def _arrive(self, number: int, frame: Any) -> None:
-        if self._depth:
+        if self._depth and not self._open:
             self._waiting.append(number)
         else:
             self._handlers[number](number, frame)
 
-    def call_handlers(self) -> None:
-        """Handle the signals that wait; a handler may raise an exception."""
-        while self._depth and self._waiting:
-            number = self._waiting.popleft()
-            self._handlers[number](number, sys._getframe())
+
+def _in_main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()
+
+
+class _CompilerLock(event.Listener):  # type: ignore[misc]
+    """Listens to the lock of the compiler."""
+
+    def __init__(self, deferral: Deferral) -> None:
+        self._deferral = deferral
+
+    def on_start(self, event: Any) -> None:
+        """The lock will be taken, perhaps again by the thread that has it."""
+        self._deferral.begin()
+
+    def on_end(self, event: Any) -> None:
+        """The lock was given up."""
+        self._deferral.end()
 
 
 class _Passes(event.Listener):  # type: ignore[misc]
     """Listens to the passes of a compilation."""
 
-    def __init__(self, compilation: _Compilation) -> None:
-        self._compilation = compilation
+    def __init__(self, deferral: Deferral) -> None:
+        self._deferral = deferral
 
     def on_start(self, event: Any) -> None:
         """Nothing."""
 
     def on_end(self, event: Any) -> None:
         """A pass has ended, and the next one has not begun."""
-        if threading.current_thread() is threading.main_thread():
-            self._compilation.call_handlers()
+        self._deferral.handle_waiting()
 
 
-def defer_signals() -> None:
+def defer_while_compiling() -> None:
     """From now on, signals that arrive during a compilation wait."""
-    compilation = _Compilation()
-    event.register("numba:compiler_lock", compilation)
-    event.register("numba:run_pass", _Passes(compilation))
+    deferral = Deferral()
+    event.register("numba:compiler_lock", _CompilerLock(deferral))
+    event.register("numba:run_pass", _Passes(deferral))

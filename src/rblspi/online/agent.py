@@ -284,10 +284,13 @@ class Agent(ABC):
                 chunk = _next_chunk(chunk, time.perf_counter() - start)
 
     def _run(self, steps: int, episodes: int) -> int:
-        """Make some steps and keep account of them, also if the environment raises an error."""
+        """Make some steps and keep account of them, also if the environment raises an error.
+
+        Signals are handled while an environment in Python is at work, and afterwards.
+        """
         rows = episodes + self.session.copies - 1  # which may end at the same time
         record, counts = np.empty((rows, 2)), np.zeros(2, np.int64)
-        with self._lock:
+        with self.session.signals.deferred(), self._lock:
             try:
                 self.session.run(self.functions, self.state, self.rng, steps, record, counts)
             except BaseException:

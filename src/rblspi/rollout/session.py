@@ -9,6 +9,7 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.utils import seeding
 
+from rblspi.core.deferred_signals import Deferral
 from rblspi.core.types import Allowed, Integers, Matrix, Vector
 from rblspi.environments.base import CompiledEnvironment, runs_compiled, step_limit
 from rblspi.environments.lookup import discrete_actions
@@ -63,6 +64,7 @@ class Session:
         self.memory = new_memory(memory, features.input_size, self.actions)
         self.environment_rng = seeding.np_random(seed)[0]
         self.seeded = False
+        self.signals = Deferral()
 
     def run(
         self,
@@ -90,6 +92,7 @@ class Session:
                 *(record, counts, self.environment_rng, rng),
             )
         except BaseException:
+            self.signals.close()
             self.clear_episode()  # it was left between step and observe
             raise
         self._raise_if_not_finite()
@@ -125,7 +128,9 @@ class Session:
         self.begin_episode()
 
     def _reset(self, _parameters: Vector, state: Vector, _rng: Any) -> None:
+        self.signals.open()
         observation, info = protocol.reset(self.environment, None if self.seeded else self.seed)
+        self.signals.close()
         self.seeded = True
         self._observe(observation, state)
         self._allow(observation, info, self.episode.next_allowed)
@@ -133,9 +138,11 @@ class Session:
     def _step(
         self, _parameters: Vector, state: Vector, action: int, _rng: Any
     ) -> tuple[float, bool, bool]:
+        self.signals.open()
         observation, reward, terminated, truncated, info = protocol.step(
             self.environment, action + self.first_action
         )
+        self.signals.close()
         self._observe(observation, state)
         if not terminated:
             self._allow(observation, info, self.episode.next_allowed)

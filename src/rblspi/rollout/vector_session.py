@@ -75,6 +75,7 @@ class VectorSession(Session):
         try:
             plain_loop(functions, interact_together)(self, *arguments, self.environment_rng, rng)
         except BaseException:
+            self.signals.close()
             self.begin_episode()
             raise
 
@@ -89,7 +90,9 @@ class VectorSession(Session):
     def begin_all(self) -> None:
         """Begin an episode in every copy."""
         vector = self.environment.vector
+        self.signals.open()
         observations, infos = vector.reset(seed=None if self.seeded else self.seed)
+        self.signals.close()
         self.seeded = self.begun = True
         for i, observation in enumerate(self.environment.apart(observations)):
             self.begin(i, observation, info_of(infos, i))
@@ -121,7 +124,9 @@ class VectorSession(Session):
         """
         vector = self.environment.vector
         chosen = np.asarray(actions) + self.first_action
+        self.signals.open()
         observations, rewards, terminated, truncated, infos = vector.step(chosen)
+        self.signals.close()
         anew = np.zeros(self.copies, np.bool_)
         for i, observation in enumerate(self.environment.apart(observations)):
             info, reward = info_of(infos, i), float(rewards[i])
@@ -140,7 +145,9 @@ class VectorSession(Session):
             self.waiting[i] = end and self.mode == AutoresetMode.NEXT_STEP
             anew[i] = end and self.mode == AutoresetMode.DISABLED
         if anew.any():
+            self.signals.open()
             observations, infos = vector.reset(options={"reset_mask": anew})
+            self.signals.close()
             for i, observation in enumerate(self.environment.apart(observations)):
                 if anew[i]:
                     self.begin(i, observation, info_of(infos, i))
