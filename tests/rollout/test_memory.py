@@ -6,7 +6,6 @@ import pytest
 from rblspi import RBLSPI, OnlineLSPI, RBFGrid
 from rblspi.rollout.memory import (
     CONTINUES,
-    EPISODE,
     NUMBERS,
     SEEN,
     TERMINATED,
@@ -14,6 +13,7 @@ from rblspi.rollout.memory import (
     new_memory,
     remember,
 )
+from rblspi.rollout.transition import Transition
 
 pytestmark = pytest.mark.slow
 
@@ -24,12 +24,11 @@ def filled(capacity, count, length=7):
     """A memory of transitions that are numbered; every episode has the same length."""
     memory = new_memory(capacity, 1, 2)
     for t in range(count):
-        if t % length == 0:
-            memory.counters[EPISODE] += 1
         memory.workspace[0] = t
         end = TERMINATED if t % length == length - 1 else CONTINUES
-        mask = np.ones(2, np.uint8)
-        remember(memory, t % length, t % 2, -float(t), np.array([t + 1.0]), mask, end)
+        after, mask = np.array([t + 1.0]), np.ones(2, np.uint8)
+        transition = Transition(memory.workspace, t % 2, -float(t), after, mask, end)
+        remember(memory, 1 + t // length, t % length, after, transition)
     return memory
 
 
