@@ -17,7 +17,7 @@ import numpy as np
 from rblspi import RBLSPI, evaluate
 
 STEPS, SEEDS, EPISODES = 50_000, range(5), 30
-CHAIN_STEPS, CONSTANTS = 4000, (0.0, 1.0, 10.0, -1.0, -10.0)
+CHAIN_STEPS, CONSTANTS = 4000, (0.0, 1.0, 100.0, 10_000.0, -10_000.0)
 
 
 class Shifted(gym.RewardWrapper[Any, Any]):

@@ -1,6 +1,8 @@
 """The scale of the TD errors, and how widely value functions are sampled because of it.
 
-Everything here is in the units of the rewards: other units change nothing but units.
+Everything here is in the units of the rewards: other units change nothing but units. Rewards are
+those that the weights explain, without what the centre of the prior does (see `centre`), so that a
+constant added to all of them changes nothing either.
 """
 
 from __future__ import annotations

@@ -331,6 +331,10 @@ class RBLSPI(Agent):
     of action values, see `rblspi.online.noise_scale`. The constants are the same for every
     environment, and rewards in other units change nothing but the units of the values.
 
+    The prior is then centred on the value of going on as so far, see `rblspi.online.centre`, if
+    the features have weights of a constant. A constant c added to all rewards of a problem that
+    goes on for ever shifts values by c / (1 - gamma) and changes no action.
+
     References
     ----------
     Tziortziotis, Dimitrakakis and Vazirgiannis, Randomised Bayesian Least-Squares Policy
