@@ -24,9 +24,13 @@ from numba.core import event
 
 Handler = Callable[[int, Any], Any]
 
+#: those whose handlers may raise an exception: requests to end, time limits, and users' own
+_NAMES = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGBREAK", "SIGALRM", "SIGUSR1", "SIGUSR2")
+_SIGNALS = [number for number in signal.Signals if number.name in _NAMES]
+
 
 class Deferral:
-    """Takes the place of all handlers between `begin` and `end`, which may be nested.
+    """Takes the place of handlers between `begin` and `end`, which may be nested.
 
     Only the main thread handles signals, so that nothing happens in other threads. A signal that
     interrupts this code itself finds every handler either in its place or called by `_arrive`.
@@ -43,7 +47,7 @@ class Deferral:
         if not _in_main_thread():
             return
         if self._depth == 0:
-            for number in signal.valid_signals():
+            for number in _SIGNALS:
                 handler = signal.getsignal(number)
                 if callable(handler) and handler != self._arrive:
                     self._handlers[number] = handler
