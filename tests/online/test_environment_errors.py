@@ -11,7 +11,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from rblspi import RBLSPI, Agent, OnlineLSPI, Polynomial, RBFGrid, evaluate
+from rblspi import RBLSPI, RLSVI, Agent, OnlineLSPI, Polynomial, RBFGrid, evaluate
 from rblspi.online import online_lspi, rblspi
 from rblspi.rollout.collect import collect
 from rblspi.rollout.loop import interact
@@ -251,3 +251,23 @@ def test_a_reset_of_the_old_style_is_an_error(first: Any) -> None:
         list(collect(Shapes(first, FINE), 10))
     with pytest.raises(TypeError, match=r"must return \(observation, info\)"):
         evaluate(agent, Shapes(first, FINE), longest=10)
+
+
+def test_an_interruption_waits_for_the_plan_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    plans: list[str] = []
+
+    def plan(self: RLSVI) -> None:
+        plans.append("begun")
+        signal.raise_signal(signal.SIGINT)
+        plan_whole(self)
+        plans.append("done")
+
+    plan_whole = RLSVI._plan
+    monkeypatch.setattr(RLSVI, "_plan", plan)
+    former = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            RLSVI("rblspi/RiverSwim-v0", seed=0).learn(100)
+    finally:
+        signal.signal(signal.SIGINT, former)
+    assert plans == ["begun", "done"]

@@ -266,7 +266,7 @@ class Agent(ABC):
                 1 if alone else min(episodes, chunk),
             )
             if self._steps_to_plan() <= 0:
-                with self._lock:
+                with self.session.signals.deferred(), self._lock:
                     self._plan()
             steps -= made
             finished = self._episodes[finished_before : self._finished]
