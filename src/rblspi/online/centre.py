@@ -11,8 +11,8 @@ values to zero. The weights are those of the same problem with rewards
 ever moves v by 1 / (1 - gamma) times as much, and leaves these rewards as they are.
 
 While all rewards are the same and nothing has terminated, there is nothing to be learnt but where
-one has not been yet, and no unit. The rewards above are then -1, as if the centre were one unit
-of reward higher, so that every known value is below it and the unknown is tried.
+one has not been yet. The rewards above are then -|r|, or -1 if r = 0 has no unit, as if the centre
+were that of a better reward, so that every known value is below it and the unknown is tried.
 """
 
 from __future__ import annotations
@@ -59,12 +59,18 @@ def count_reward(centre: Vector, reward: float, terminal: bool) -> bool:
 
 
 @jit_borrowing
+def unit(centre: Vector) -> float:
+    """The difference that a better reward would make, while all rewards are the same."""
+    return float(abs(centre[FIRST]) or 1.0)
+
+
+@jit_borrowing
 def move_centre(centre: Vector, discount: float) -> float:
     """Let the centre be that of all transitions so far; return by how much it moves."""
     before = centre[VALUE]
     going = 1.0 - centre[TERMINAL] / centre[COUNT]
     least = 1.0 / LONGEST
-    reward = centre[MEAN] if centre[TOLD] else centre[MEAN] + 1.0
+    reward = centre[MEAN] if centre[TOLD] else centre[MEAN] + unit(centre)
     centre[VALUE] = reward / max(1.0 - discount * going, least)
     centre[DRIFT] = reward * ((1.0 - discount) / max(1.0 - discount * going, least))
     return float(centre[VALUE] - before)
@@ -74,6 +80,6 @@ def move_centre(centre: Vector, discount: float) -> float:
 def shaped(centre: Vector, reward: float, terminal: bool) -> float:
     """The reward as the weights are to explain it; 0 where only rounding tells it from that."""
     if centre[TOLD] == 0.0:
-        return -1.0
+        return -unit(centre)
     rest = reward - (centre[VALUE] if terminal else centre[DRIFT])
     return 0.0 if abs(rest) <= ROUNDING * centre[LARGEST] else float(rest)

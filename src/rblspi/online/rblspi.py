@@ -38,7 +38,16 @@ from rblspi.model.incremental import (
 )
 from rblspi.model.posterior import Posterior
 from rblspi.online.agent import Agent
-from rblspi.online.centre import FIRST, TOLD, VALUE, count_reward, move_centre, new_centre, shaped
+from rblspi.online.centre import (
+    FIRST,
+    TOLD,
+    VALUE,
+    count_reward,
+    move_centre,
+    new_centre,
+    shaped,
+    unit,
+)
 from rblspi.online.noise_scale import (
     MEAN_TD_ERROR,
     new_noise_scale,
@@ -151,8 +160,9 @@ def _centred(agent: State, reward: float, terminal: bool) -> float:
     unknown = agent.centre[TOLD] == 0.0
     if count_reward(agent.centre, reward, terminal):
         factor, shift = 1.0, move_centre(agent.centre, agent.discount)
-        if unknown and agent.centre[TOLD]:  # until now, rewards were -1 of no unit
-            factor, shift = -shaped(agent.centre, agent.centre[FIRST], False), 0.0
+        if unknown and agent.centre[TOLD]:  # until now, rewards were -1 unit
+            known = shaped(agent.centre, agent.centre[FIRST], False)
+            factor, shift = -known / unit(agent.centre), 0.0
             _forget_units(agent)
         absorb(agent.posterior, agent.buffer, agent.discount)
         change_rewards(agent.posterior, factor, agent.constant, shift)
@@ -165,7 +175,7 @@ def _centred(agent: State, reward: float, terminal: bool) -> float:
 
 @jit_borrowing
 def _forget_units(agent: State) -> None:
-    """Forget the scale of rewards that had no unit, as soon as there is one."""
+    """Forget the scale of the rewards as long as all were the same."""
     std = _sampling_std(agent)
     for i in range(len(agent.perturbation)):
         agent.perturbation[i] /= std
