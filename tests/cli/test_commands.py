@@ -304,7 +304,7 @@ def test_a_mistake_gets_one_sentence(
         (f"timesteps = {10**18}0", "must be at most 4,611,686,018,427,387,904"),
         ("settings = 3", "settings = 3 must be a table"),
         ("environment = 3", "environment = 3 must be a text"),
-        ("settings.x = 1", "rblspi has no setting 'x'"),
+        ("settings.x = 1", "fitted-rmax has no setting 'x'"),
     ],
 )
 def test_a_mistake_in_a_file_gets_one_sentence(

@@ -106,8 +106,8 @@ def test_agents_call_what_a_user_has_overridden(kind: type[Agent], name: str) ->
     agent = kind(env, RBFGrid(2), seed=0, update_every=100)
     CALLS.clear()
     agent.learn(30)
-    learnt = agent.state.buffer
-    assert_called(method, 30, learnt.reward[:30], learnt.x[:30], agent.features([-0.31, 0.0]))
+    kept = agent.session.memory
+    assert_called(method, 30, kept.rewards[:30], kept.observations[:30], [-0.31, 0.0])
 
 
 @pytest.mark.parametrize("name", OWN)

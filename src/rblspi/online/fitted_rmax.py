@@ -41,7 +41,6 @@ from rblspi.offline.fitted_q import attainable
 from rblspi.offline.value_errors import evaluate_values
 from rblspi.online.agent import Cost
 from rblspi.online.planning_agent import ENDED, PLANNED_AT, TRANSITIONS, PlanningAgent
-from rblspi.online.value_iteration import ValueScale
 from rblspi.policies.choice import masked
 from rblspi.policies.linear import LinearPolicy
 
@@ -242,7 +241,8 @@ class FittedRmax(PlanningAgent):
     The hope u is the best value that the rewards seen so far allow, if episodes can end; as long as
     none has ended, it exceeds that by their range. A constant added to all rewards of a problem
     without terminal states, or other units, change no action. By the best estimate, by which
-    `policy` acts, the unknown is worth as much as going on as until now.
+    `policy` acts, the unknown is worth the least that the rewards allow: who no longer explores
+    keeps to what is known.
 
     It suits observations of up to four numbers that move little in a step. In more dimensions the
     grid is coarse, and `RBLSPI` with random features is better. Angles are numbers on a line.
@@ -306,9 +306,8 @@ class FittedRmax(PlanningAgent):
         weights[...] = self._solve(transitions, weights, self._hope(transitions))
 
     def _best_plan(self, transitions: Transitions) -> Matrix:
-        scale = ValueScale.of(transitions.rewards, transitions.terminated, self.discount)
-        weights = self.state.weights.reshape(self.actions, -1)
-        return self._solve(transitions, weights, scale.centre)
+        worst, _ = attainable([transitions], self.discount)
+        return self._solve(transitions, self.state.weights.reshape(self.actions, -1), worst)
 
     def _fit_grid(self, transitions: Transitions, weights: Matrix) -> Matrix:
         """Let the grid span what is remembered; returns the weights of the same functions there."""
