@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rblspi.core.check import LARGEST_COUNT
-from rblspi.core.compiled import jit
+from rblspi.core.compiled import jit_borrowing
 from rblspi.core.types import Integers, Matrix, Vector
 from rblspi.data.transitions import Transitions, extended
 from rblspi.rollout.transition import CONTINUES, TERMINATED, TRUNCATED, Transition
@@ -103,7 +103,7 @@ def new_memory(capacity: int, inputs: int, actions: int) -> Memory:
     )
 
 
-@jit
+@jit_borrowing
 def remember(
     memory: Memory, episode: int, step: int, observation: Vector, transition: Transition
 ) -> None:
@@ -125,7 +125,7 @@ def remember(
         memory.next_allowed[place, a] = transition.next_allowed[a]
 
 
-@jit
+@jit_borrowing
 def _hash(number: int) -> int:
     """A number that looks random, at least 0 (the finaliser of SplitMix64)."""
     z = np.uint64(number) * np.uint64(0x9E3779B97F4A7C15)
