@@ -42,7 +42,7 @@ class Row(NamedTuple):
     @property
     def first(self) -> int:
         """The first seed: none of those that chose anything of the algorithm."""
-        return 0 if self.algorithm == "fitted-rmax" else 1000
+        return 2000 if self.algorithm == "fitted-rmax" else 1000
 
     @property
     def name(self) -> str:
@@ -60,7 +60,7 @@ ROWS = (
     Row("rblspi/CartPole-v0", "fitted-rmax", 30_000, 495.0),
     Row("rblspi/InvertedPendulum-v0", "fitted-rmax", 20_000, 0.0, discount=0.95),
     Row("rblspi/PuddleWorld-v0", "fitted-rmax", 15_000, -22.0, 200),
-    Row("Acrobot-v1", "fitted-rmax", 50_000, -85.0),
+    Row("Acrobot-v1", "rblspi", 50_000, -85.0),
     Row("CartPole-v1", "optimistic-lsvi", 20_000, 500.0),
     Row("CartPole-v1", "rblspi", 20_000, 500.0),
     Row("MountainCar-v0", "rblspi", 30_000, -102.0),
