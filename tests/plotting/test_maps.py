@@ -9,7 +9,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from rblspi import LSPI, RBLSPI, OneHot, OnlineLSPI, RBFGrid, Transitions
+from rblspi import LSPI, RBLSPI, FittedRmax, Multilinear, OneHot, OnlineLSPI, RBFGrid, Transitions
 from rblspi.data.encoding import Encoding, Input
 from rblspi.plotting import calibration, domain, maps, style
 from rblspi.rollout.calibration import calibrate
@@ -131,3 +131,13 @@ def test_maps_of_a_policy_from_logs_are_laid_out(size: int) -> None:
         assert inside.x0 <= box.x0 <= box.x1 <= inside.x1
         assert inside.y0 <= box.y0 <= box.y1 <= inside.y1
         assert not any(box.padded(-1.0).overlaps(other) for other in boxes[i + 1 :])
+
+
+def test_the_policy_is_what_the_agent_does_also_if_its_values_are_of_another_basis() -> None:
+    agent = FittedRmax("MountainCar-v0", Multilinear(12), seed=0).learn(2000)
+    (one,) = maps.compute(agent, resolution=21).slices
+    grid = np.stack([axis.ravel() for axis in np.meshgrid(*one.axes)], axis=1)
+    actions, _ = agent.predict(grid, deterministic=True)
+    np.testing.assert_array_equal(one.policy.ravel(), actions)
+    greedy = agent.evaluated_policy().predict(grid, deterministic=True)[0]
+    assert (actions != greedy).any()  # otherwise nothing was tested

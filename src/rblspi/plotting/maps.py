@@ -29,7 +29,7 @@ from rblspi.plotting import domain as domains
 from rblspi.plotting.domain import Domain, DomainArguments
 from rblspi.plotting.style import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILLION
 from rblspi.policies.linear import LinearPolicy
-from rblspi.rollout.evaluate import Actor, evaluated_policy_of
+from rblspi.rollout.evaluate import Actor, evaluated_policy_of, policy_of
 
 _COLOURS = (BLUE, "#F0E4C2", VERMILLION, GREEN, PURPLE, SKY, ORANGE)
 _TWO_COLOURS = (BLUE, ORANGE)
@@ -41,6 +41,9 @@ _MOST_ARROWS = 20
 #: the largest number of slices in one figure
 _MOST_PAIRS = 15
 
+#: observations at a time: an agent that plans on a grid has ten thousand features of each
+ROWS = 1000
+
 
 class Answers(NamedTuple):
     """What a policy says about some observations, N of them."""
@@ -51,11 +54,17 @@ class Answers(NamedTuple):
     unknown: Mask | None  # where the data say little about the value of that action
 
 
-def ask(policy: LinearPolicy, domain: Domain, coordinates: Matrix) -> Answers:
-    """What a policy says at some coordinates, shape (N, d)."""
+def ask(
+    policy: LinearPolicy, domain: Domain, coordinates: Matrix, acting: LinearPolicy | None = None
+) -> Answers:
+    """What a policy says at some coordinates, shape (N, d), and does there.
+
+    ``acting`` is what acts, if its values were evaluated in another basis than its own.
+    """
     observations = domain.observations(coordinates)
     mean, std, _ = policy.action_values(observations)
-    chosen = policy(observations)
+    parts = np.array_split(observations, len(observations) // ROWS + 1)
+    chosen = np.concatenate([(acting or policy)(part) for part in parts])
     if policy.posterior is None:
         return Answers(mean, std, chosen, None)
     ratios = narrowing(policy.posterior, policy.features(observations), chosen)
@@ -125,7 +134,8 @@ def compute(
         for a, b in zip(domain.low, domain.high, strict=True)
     ]
     dimensions = _dimensions(len(axes), pairs)
-    return Maps([_slice(policy, domain, dims, axes) for dims in dimensions], domain)
+    acting = policy_of(actor)
+    return Maps([_slice(policy, acting, domain, dims, axes) for dims in dimensions], domain)
 
 
 def _dimensions(size: int, pairs: Sequence[tuple[int, int]] | None) -> list[tuple[int, ...]]:
@@ -141,14 +151,20 @@ def _dimensions(size: int, pairs: Sequence[tuple[int, int]] | None) -> list[tupl
     return [tuple(pair) for pair in pairs]
 
 
-def _slice(policy: LinearPolicy, domain: Domain, dims: tuple[int, ...], axes: list[Array]) -> Slice:
+def _slice(
+    policy: LinearPolicy,
+    acting: LinearPolicy,
+    domain: Domain,
+    dims: tuple[int, ...],
+    axes: list[Array],
+) -> Slice:
     own = tuple(axes[d] for d in dims)
     grid = np.meshgrid(*own)  # the first dimension goes along the last axis
     rows = np.tile(domain.point, (grid[0].size, 1))
     for d, values in zip(dims, grid, strict=True):
         rows[:, d] = values.ravel()
     form = grid[0].shape
-    mean, std, chosen, unknown = ask(policy, domain, rows)
+    mean, std, chosen, unknown = ask(policy, domain, rows, acting)
     return Slice(
         *(dims, own, mean.reshape(*form, -1)),
         None if std is None else std.reshape(*form, -1),

@@ -16,7 +16,7 @@ from rblspi.core.files import write_text
 from rblspi.plotting import domain as domains
 from rblspi.plotting.domain import DomainArguments
 from rblspi.plotting.html import document, text
-from rblspi.rollout.evaluate import Actor, evaluated_policy_of
+from rblspi.rollout.evaluate import Actor, evaluated_policy_of, policy_of
 
 _CSS = """
 .controls { display: grid; gap: .4rem 1.5rem; align-items: end; margin: 1rem 0;
@@ -160,5 +160,17 @@ def _lead(actor: Actor, policy: Any) -> str:
     return (
         f"After {steps:,} transitions{after}, with {policy.features.size:,} features of "
         f"{text(type(policy.basis).__name__)}. Move the pointer over a picture, or tap it, to see "
-        "what every action is worth there."
+        f"what every action is worth there.{_other_basis(actor, policy)}"
+    )
+
+
+def _other_basis(actor: Actor, policy: Any) -> str:
+    """A page computes with one basis; say so where the agent acts by another."""
+    own = type(policy_of(actor).basis).__name__
+    if own == type(policy.basis).__name__:
+        return ""
+    return (
+        f" The agent itself acts by a plan in {text(own)}: the policy on this page is greedy in "
+        "the values shown and may differ from it where actions are about equally good. rblspi show "
+        "draws the agent's own."
     )
