@@ -40,7 +40,7 @@ from rblspi.features.multilinear import interpolate
 from rblspi.offline.fitted_q import attainable
 from rblspi.offline.value_errors import evaluate_values
 from rblspi.online.agent import Cost
-from rblspi.online.planning_agent import ENDED, PLANNED_AT, TRANSITIONS, PlanningAgent
+from rblspi.online.planning_agent import WORTH_A_PLAN, PlanningAgent
 from rblspi.policies.choice import masked
 from rblspi.policies.linear import LinearPolicy
 
@@ -55,8 +55,6 @@ RIDGE = 0.01
 VERTICES = 10_000
 #: dimensions in which a grid of so many vertices is a grid: a cell has 2^8 corners
 MOST_DIMENSIONS = 8
-#: the fraction by which the memory grows before an end of an episode is worth a new plan
-GROWTH = 0.05
 #: error of planned values, in units of their range
 PRECISION = 1e-3
 #: the largest number of sweeps; with a discount of 0.99, a thousand are precise to 4e-5
@@ -256,6 +254,7 @@ class FittedRmax(PlanningAgent):
     """
 
     basis: Multilinear
+    least_growth = WORTH_A_PLAN
 
     def __init__(
         self,
@@ -292,13 +291,6 @@ class FittedRmax(PlanningAgent):
         state = super()._initial_state()
         state.weights[...] = 0.0
         return state
-
-    def _plan(self) -> None:
-        """Plan, unless hardly anything is new: a plan takes as long as thousands of steps."""
-        counters = self.state.counters
-        if counters[TRANSITIONS] >= (1.0 + GROWTH) * counters[PLANNED_AT]:
-            super()._plan()
-        counters[ENDED] = 0
 
     def _plan_to_explore(self, transitions: Transitions) -> None:
         weights = self.state.weights.reshape(self.actions, -1)

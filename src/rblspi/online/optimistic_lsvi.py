@@ -26,15 +26,13 @@ from rblspi.data.transitions import Transitions
 from rblspi.environments.lookup import EnvironmentLike
 from rblspi.features import BasisLike
 from rblspi.offline.fitted_q import attainable
-from rblspi.online.planning_agent import ENDED, PLANNED_AT, TRANSITIONS, PlanningAgent
+from rblspi.online.planning_agent import WORTH_A_PLAN, PlanningAgent
 from rblspi.online.value_iteration import Regression, Rows, ValueScale, value_iteration
 
 #: the weight of a pseudo-observation, in transitions: a few visits tell nearly all
 PRIOR_WEIGHT = 0.01
 #: how far above the centre the unknown is, in units of the spread of values, as for `OPSRL`
 OPTIMISM = 3.0
-#: the fraction by which the memory grows before an end of an episode is worth a new plan
-GROWTH = 0.05
 #: error of planned values, in units of their spread
 PRECISION = 0.01
 
@@ -67,6 +65,8 @@ class OptimisticLSVI(PlanningAgent):
     puddle world, S is large, exploration lasts long, and `RBLSPI` is better.
     """
 
+    least_growth = WORTH_A_PLAN
+
     def __init__(
         self,
         env: EnvironmentLike,
@@ -78,13 +78,6 @@ class OptimisticLSVI(PlanningAgent):
     ) -> None:
         self.prior_weight = check.positive("prior_weight", prior_weight)
         super().__init__(env, basis, discount=discount, seed=seed)
-
-    def _plan(self) -> None:
-        """Plan, unless hardly anything is new: a plan takes as long as thousands of steps."""
-        counters = self.state.counters
-        if counters[TRANSITIONS] >= (1.0 + GROWTH) * counters[PLANNED_AT]:
-            super()._plan()
-        counters[ENDED] = 0
 
     def _plan_to_explore(self, transitions: Transitions) -> None:
         weights = self.state.weights.reshape(self.actions, -1)

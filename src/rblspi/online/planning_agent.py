@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numba
 import numpy as np
@@ -24,6 +24,8 @@ TRANSITIONS, PLANNED_AT, ENDED, STEP = range(4)
 
 #: within an episode, the agent plans again when it has seen this fraction more than before
 GROWTH = 0.1
+#: the same at the end of an episode, for agents whose plan takes as long as thousands of steps
+WORTH_A_PLAN = 0.05
 
 
 class State(NamedTuple):
@@ -75,6 +77,8 @@ class PlanningAgent(Agent):
         act, observe, numba.typeof(State(np.zeros((1, 1)), np.zeros(4, np.int64)))
     )
     state: Any
+    #: the fraction by which the memory grows before the end of an episode is worth a new plan
+    least_growth: ClassVar[float] = 0.0
     _best: tuple[int, Matrix] | None = None  # transitions behind it, weights
 
     @abstractmethod
@@ -107,8 +111,10 @@ class PlanningAgent(Agent):
 
     def _plan(self) -> None:
         counters = self.state.counters
-        self._plan_to_explore(self._remembered())
-        counters[PLANNED_AT], counters[ENDED] = counters[TRANSITIONS], 0
+        if counters[TRANSITIONS] >= (1.0 + self.least_growth) * counters[PLANNED_AT]:
+            self._plan_to_explore(self._remembered())
+            counters[PLANNED_AT] = counters[TRANSITIONS]
+        counters[ENDED] = 0
 
     def leave_episode(self) -> None:
         """Begin a new episode, with the first step of the plan."""
