@@ -24,11 +24,12 @@ for _library in ("OPENBLAS", "OMP", "MKL"):
 import numpy as np
 
 from benchmarks.inventory import Inventory
-from rblspi import RBLSPI
 from rblspi.core.files import replacing
 from rblspi.core.intervals import mean_interval
 from rblspi.core.progress import progress
+from rblspi.environments.lookup import make
 from rblspi.online.agent import Agent
+from rblspi.registry import default_for
 from rblspi.rollout.calibration import TrueValues, calibration_of, true_values
 
 STEPS = 50_000
@@ -51,12 +52,13 @@ ENVIRONMENTS = (
 
 def learnt(folder: Path, name: str, seed: int) -> tuple[Agent, TrueValues]:
     """The agent of a run and the true values of its policy, from the folder or made now."""
-    env: Any = Inventory() if name == "inventory" else name
+    env = Inventory() if name == "inventory" else make(name)
+    kind = default_for(env.observation_space).load()
     stem = f"{name.replace('/', '-')}-{seed}"
     path, truths = folder / f"{stem}.agent.npz", folder / f"{stem}.truth.npz"
     if not path.exists():
-        RBLSPI(env, seed=seed).learn(STEPS).save(path)
-    agent = RBLSPI.load(path, env)
+        kind(env, seed=seed).learn(STEPS).save(path)
+    agent: Agent = kind.load(path, env)
     if not truths.exists():
         with replacing(truths) as temporary, temporary.open("wb") as file:
             np.savez(file, **true_values(agent, seed=seed)._asdict())

@@ -86,12 +86,13 @@ def test_the_trend_is_exact_where_the_motion_is_linear_and_data_are_plenty() -> 
     np.testing.assert_allclose(motion.rest, 0.0, atol=1e-5)
 
 
-def test_hope_vanishes_where_data_are_dense_and_prevails_where_there_are_none() -> None:
+def test_hope_vanishes_where_data_are_dense_and_follows_the_distance_where_there_are_none() -> None:
     states = np.random.default_rng(0).random((2000, 2)) * 0.1
-    near = nearest(states, np.array([[0.05, 0.05], [1.0, 1.0]]), 8)
+    near = nearest(states, np.array([[0.05, 0.05], [300.0, 400.0]]), 8)
     share = near.unknown / (near.unknown + near.weights.sum(axis=1))
-    assert share[0] < 1e-3
-    assert share[1] > 0.5
+    assert share[0] < 1e-4
+    assert near.unknown[1] == pytest.approx(250.0**2, rel=1e-3)
+    assert share[1] == pytest.approx(250.0**2 / (250.0**2 + 8.0 * np.exp(-2.0)), rel=1e-3)
 
 
 def test_an_action_that_was_never_tried_is_worth_the_hope() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-HOPES, RIDGE = 10.0, 0.01
+RIDGE = 0.01
 
 
 def vertices_of(low: Any, high: Any, counts: Any) -> Any:
@@ -56,7 +56,7 @@ def backup(
             distances = [float(np.linalg.norm(s - g)) for s in states]
             near = np.argsort(distances, kind="stable")[:neighbours]
             b = max(distances[near[-1]] / 2, 1e-9)
-            weight = HOPES * b ** len(low)
+            weight = b ** len(low)
             total, mass = weight * hope, weight
             for j in near:
                 weight = np.exp(-(distances[j] ** 2) / (2 * b**2))

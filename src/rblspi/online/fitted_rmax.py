@@ -8,14 +8,15 @@ seen. Beside its pseudocode:
     2       the vertices g of a regular grid span all states seen              `_fit_grid`
     3       for every action a: s' - s = B_a s + e, by least squares           `displacements`
     4       for every g and a: the k nearest transitions i of a, at distances d_1 <= ... <= d_k,
-            w_i = exp(-d_i^2 / (2 b^2)), b = d_k / 2, and w_0 = M b^dim       `nearest`
+            w_i = exp(-d_i^2 / (2 b^2)), b = d_k / 2, and w_0 = b^dim         `nearest`
     5       Q(g, a) = (sum_i w_i (r_i + gamma V(g + B_a g + e_i)) + w_0 u) / (sum_i w_i + w_0),
             V interpolates max_a Q(g, a) between the vertices                  `make_model`, `sweep`
     6       for every step: a = argmax_a Q(s, a), Q interpolated between the vertices          `act`
 
 Line 5 moves the vertex as its neighbours moved, so that the averages are over displacements and
 not over places. All weights are positive and sum to one: value iteration is a contraction, and can
-neither diverge nor exceed what the rewards allow. u is the best value they allow.
+neither diverge nor exceed what the rewards allow. u is the best value they allow: something good
+that was observed once, and somewhere; a kernel of the width b sees b^dim of it.
 """
 
 from __future__ import annotations
@@ -41,14 +42,12 @@ from rblspi.offline.fitted_q import attainable
 from rblspi.offline.value_errors import evaluate_values
 from rblspi.online.agent import Cost
 from rblspi.online.planning_agent import WORTH_A_PLAN, PlanningAgent
+from rblspi.online.value_iteration import ValueScale
 from rblspi.policies.choice import masked
 from rblspi.policies.linear import LinearPolicy
 
 #: k: transitions that tell what an action does; fewer are noise, more are smoothed away
 NEIGHBOURS = 8
-#: M: pseudo-observations of something good, spread evenly over the range of what was seen; a
-#: kernel of the width b sees M b^dim of them
-HOPES = 10.0
 #: penalty of the slopes of displacements: a few transitions close together tell of none
 RIDGE = 0.01
 #: of the grid unless one is given: a plan takes a tenth of a second
@@ -104,7 +103,7 @@ def nearest(states: Matrix, vertices: Matrix, neighbours: int) -> Neighbours:
     distances, places = cKDTree(states).query(vertices, k=np.arange(1, count + 1))
     width = np.maximum(distances[:, -1:] / 2.0, 1e-9)
     weights = np.exp(-0.5 * np.square(distances / width))
-    unknown = HOPES * width[:, 0] ** vertices.shape[1]
+    unknown = width[:, 0] ** vertices.shape[1]
     return Neighbours(places.astype(np.int64), weights, unknown)
 
 
@@ -239,8 +238,7 @@ class FittedRmax(PlanningAgent):
     The hope u is the best value that the rewards seen so far allow, if episodes can end; as long as
     none has ended, it exceeds that by their range. A constant added to all rewards of a problem
     without terminal states, or other units, change no action. By the best estimate, by which
-    `policy` acts, the unknown is worth the least that the rewards allow: who no longer explores
-    keeps to what is known.
+    `policy` acts, the unknown is worth as much as going on as so far.
 
     It suits observations of up to four numbers that move little in a step. In more dimensions the
     grid is coarse, and `RBLSPI` with random features is better. Angles are numbers on a line.
@@ -298,8 +296,9 @@ class FittedRmax(PlanningAgent):
         weights[...] = self._solve(transitions, weights, self._hope(transitions))
 
     def _best_plan(self, transitions: Transitions) -> Matrix:
-        worst, _ = attainable([transitions], self.discount)
-        return self._solve(transitions, self.state.weights.reshape(self.actions, -1), worst)
+        scale = ValueScale.of(transitions.rewards, transitions.terminated, self.discount)
+        weights = self.state.weights.reshape(self.actions, -1)
+        return self._solve(transitions, weights, scale.centre)
 
     def _fit_grid(self, transitions: Transitions, weights: Matrix) -> Matrix:
         """Let the grid span what is remembered; returns the weights of the same functions there."""
