@@ -65,3 +65,13 @@ def test_where_nothing_was_seen_the_value_may_be_anything():
     anything = np.ptp(few.rewards) / (1.0 - DISCOUNT) / np.sqrt(12.0)
     assert (stated(few, garnet)[1][7] > 0.9 * anything).all()
     assert (stated(log, garnet)[1] < 0.2 * anything).all()
+
+
+@pytest.mark.parametrize("discount", [0.95, 0.9999])
+def test_limits_are_the_values_of_the_worst_and_the_best_reward_forever(discount):
+    rng = np.random.default_rng(0)
+    garnet = Garnet.random(rng)
+    log = log_of(rng, garnet)
+    found = evaluate_values(log, garnet.act, OneHot(), 3, discount)
+    extremes = np.array([log.rewards.min(), log.rewards.max()]) / (1.0 - discount)
+    np.testing.assert_allclose(found.limits, extremes, rtol=1e-12)

@@ -15,8 +15,10 @@ import pytest
 from rblspi import (
     RBLSPI,
     Agent,
+    FittedRmax,
     Fourier,
     LinearPolicy,
+    Multilinear,
     OneHot,
     OnlineLSPI,
     Polynomial,
@@ -149,6 +151,28 @@ def test_a_slider_changes_the_map_and_the_pointer_asks_for_values(pole, page, tm
     words = page.evaluate("explorer.parts.says.text")
     for number in (*said.mean, *said.std):
         assert f">{float(f'{number:.4g}'):g}<" in words
+
+
+def test_the_policy_is_the_plan_and_no_value_is_beyond_what_rewards_allow(page, tmp_path) -> None:
+    agent = FittedRmax("CartPole-v1", Multilinear(6), seed=0).learn(600)
+    show(page, agent, tmp_path)
+    low, high = agent.basis.low, agent.basis.high
+    points = np.random.default_rng(1).uniform(low, high, (200, 4))
+    answers = page.evaluate(f"{json.dumps(points.tolist())}.map((u) => explorer.values.at(u))")
+    np.testing.assert_array_equal(
+        [answer["action"] for answer in answers], agent.predict(points, deterministic=True)[0]
+    )
+    assert any(  # otherwise nothing was tested
+        answer["action"] != np.argmax(answer["mean"]) for answer in answers
+    )
+    said = in_basis(agent).action_values(points).mean
+    found = np.array([answer["mean"] for answer in answers])
+    np.testing.assert_allclose(found, said, rtol=1e-9)
+    assert found.min() >= 1.0  # every step brings 1, and the discount is 0.99
+    assert found.max() <= 100.0 + 1e-9
+    bars = page.evaluate("[explorer.parts.actions.data.low, explorer.parts.actions.data.high]")
+    assert np.min(bars) >= 1.0
+    assert np.max(bars) <= 100.0 + 1e-9
 
 
 def test_other_dimensions_can_be_drawn(pole, page, tmp_path) -> None:

@@ -165,6 +165,30 @@ def test_a_file_keeps_every_bit(agent: Agent, explore: bool, tmp_path: Path) -> 
     np.testing.assert_array_equal(evaluate(policy, **settings), evaluate(again, **settings))
 
 
+def test_no_stated_value_is_beyond_what_the_rewards_allow(tmp_path: Path) -> None:
+    # Every step of the cart pole brings 1: with a discount of 0.99, values are from 1 to 100.
+    agent = RBLSPI("CartPole-v1", RBFGrid(3), seed=0).learn(1000)
+    rows = np.random.default_rng(0).uniform(-3.0, 3.0, (500, 4))
+    policy = agent.evaluated_policy()
+    assert policy.limits == pytest.approx((1.0, 100.0))
+    free = replace(policy, limits=(-np.inf, np.inf))
+    beyond = free.action_values(rows).mean
+    assert beyond.min() < 1.0 or beyond.max() > 100.0  # otherwise nothing was tested
+    np.testing.assert_array_equal(policy.action_values(rows).mean, beyond.clip(*policy.limits))
+    np.testing.assert_array_equal(agent.action_values(rows).mean, policy.action_values(rows).mean)
+    np.testing.assert_array_equal(policy(rows), free(rows))
+    np.testing.assert_array_equal(policy.probability_best(rows), free.probability_best(rows))
+    for limits in (policy.limits, (-np.inf, 0.0), (-np.inf, np.inf)):
+        replace(policy, limits=limits).save(tmp_path / "policy.npz")
+        assert LinearPolicy.load(tmp_path / "policy.npz").limits == limits
+
+
+def test_limits_have_an_order() -> None:
+    policy = trained("RBLSPI").policy()
+    with pytest.raises(ValueError, match="the lower number first"):
+        replace(policy, limits=(1.0, 0.0))
+
+
 def test_a_save_that_fails_leaves_the_old_policy(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -57,7 +58,18 @@ def coverage(estimator: BLSPI, observations: ArrayLike, threshold: float = THRES
     return Coverage(float((ratios > threshold).mean()), ratios)
 
 
-def narrowing(posterior: Posterior, x: Array, actions: Integers) -> Vector:
+def uniform_std(limits: tuple[float, float]) -> float:
+    """Standard deviation of what may be anything between two limits; if they differ, that is."""
+    least, most = limits
+    return (most - least) / math.sqrt(12.0) if most > least else math.inf
+
+
+def narrowing(
+    posterior: Posterior,
+    x: Array,
+    actions: Integers,
+    limits: tuple[float, float] = (-math.inf, math.inf),
+) -> Vector:
     """Posterior over prior standard deviation of Q(s, a): 1 where the data say nothing.
 
     Parameters
@@ -66,10 +78,13 @@ def narrowing(posterior: Posterior, x: Array, actions: Integers) -> Vector:
     x : ndarray, shape (N, n)
         Features of the states.
     actions : ndarray of int, shape (N,)
+    limits : (float, float)
+        Between which values are known to be beforehand. The prior of the weights may be far wider.
     """
     _, std = posterior.predict(x)
     after = np.take_along_axis(std, np.asarray(actions)[:, None], axis=1)[:, 0]
     before = np.linalg.norm(x, axis=1) / np.sqrt(posterior.prior_precision)
+    before = np.minimum(before, uniform_std(limits))
     # The level of all values, of which the prior says nothing, makes the ratio exceed 1.
     ratios: Vector = np.minimum(after / np.maximum(before, np.finfo(np.float64).tiny), 1.0)
     return ratios

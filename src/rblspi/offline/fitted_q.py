@@ -129,9 +129,11 @@ class Rewards(NamedTuple):
         return (min(low, self.least), max(high, self.greatest)) if self.ends else (low, high)
 
 
-def attainable(chunks: Iterable[Transitions], discount: float) -> tuple[float, float]:
-    """The least and the greatest value that the rewards allow; they last for 1000 steps at most."""
-    lasting = min(discount, 1.0 - 1.0 / LONGEST)
+def attainable(
+    chunks: Iterable[Transitions], discount: float, longest: float = LONGEST
+) -> tuple[float, float]:
+    """The least and the greatest value that the rewards allow, if they last for so many steps."""
+    lasting = min(discount, 1.0 - 1.0 / longest)
     return _rewards_of(chunks, lasting).limits(lasting)
 
 

@@ -13,6 +13,7 @@ not know.
 - The evidence supposes that states which were never visited are like those which were, and an
   agent avoids bad states: the standard deviations are those of a wide prior. Where the data say
   nothing, the value may be anything that the rewards allow.
+- Least squares extrapolate. No value is below or above what the rewards allow.
 """
 
 from __future__ import annotations
@@ -52,6 +53,7 @@ class ValueErrors(NamedTuple):
     posterior: Posterior
     basis_std: float
     second: SecondEstimate | None
+    limits: tuple[float, float]  # the least and the greatest value that the rewards allow
 
 
 def evaluate_values(
@@ -69,23 +71,23 @@ def evaluate_values(
         blstd.fit(log, policy)
     places = np.linspace(0, log.size - 1, min(STATES, log.size)).astype(np.int64)
     states = log.observations[places]
-    wide = _value_range(log, discount)
+    wide, limits = _value_range(log, discount), attainable([log], discount, math.inf)
     if isinstance(as_basis(basis), OneHot) and are_states(log.observations):
         posterior = _posterior_of_table(blstd, log)
         posterior = _widened(posterior, _widening(blstd, log, states))
-        return ValueErrors(_with_models(posterior, blstd, log), 0.0, None)
+        return ValueErrors(_with_models(posterior, blstd, log), 0.0, None, limits)
     posterior = _widened(_with_wide_prior(blstd, wide), _widening(blstd, log, states))
     posterior = replace(posterior, mean=blstd.weights_)
     if are_states(log.observations):
         others = [other.predict(states) for other in finer_fits(blstd, [log])]
         apart = [float(np.square(other - blstd.predict(states)).mean()) for other in others]
-        return ValueErrors(posterior, math.sqrt(max(apart, default=0.0)), None)
+        return ValueErrors(posterior, math.sqrt(max(apart, default=0.0)), None, limits)
     second = SecondEstimate.of(log, policy, blstd)
     later = later_states(log)
     squares = np.square(second(later) - blstd.predict(later))
     known = squares[np.isfinite(squares)]
     basis_std = math.sqrt(known.mean()) if len(known) else 0.0
-    return ValueErrors(posterior, math.hypot(basis_std, second.error), second)
+    return ValueErrors(posterior, math.hypot(basis_std, second.error), second, limits)
 
 
 def _widened(posterior: Posterior, factor: float) -> Posterior:

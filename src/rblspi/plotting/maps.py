@@ -3,7 +3,7 @@
 `compute` evaluates a policy on grids, and `draw` makes a figure of the numbers. One-dimensional
 observations give a curve for each action, two-dimensional ones and the cells of a grid a map.
 Observations of more dimensions give a slice for each pair of dimensions, through a point that the
-policy visits. Where the data have hardly narrowed the prior, a map is grey.
+policy visits. Where the data have hardly narrowed what was known beforehand, a map is grey.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def ask(
     chosen = np.concatenate([(acting or policy)(part) for part in parts])
     if policy.posterior is None:
         return Answers(mean, std, chosen, None)
-    ratios = narrowing(policy.posterior, policy.features(observations), chosen)
+    ratios = narrowing(policy.posterior, policy.features(observations), chosen, policy.limits)
     return Answers(mean, std, chosen, ratios > THRESHOLD)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -86,6 +87,10 @@ class LinearPolicy:
         A second estimate of the action values, see `Estimate`. The stated value is then half way
         between both, and the 95% interval contains both and the error of the second one on either
         side. It is neither saved nor pickled; ``basis_std`` then stands for it.
+    limits : (float, float)
+        The least and the greatest value that the rewards allow. Features extrapolate beyond them
+        where there are no data; stated values do not. Actions, samples and exported policies are
+        by the features alone.
     pessimism : float
         Standard deviations by which the value of an action is lowered before actions are compared;
         a negative number raises it, as exploring agents do.
@@ -112,6 +117,7 @@ class LinearPolicy:
     posterior: Posterior | None = None
     basis_std: float = 0.0
     second: Estimate | None = None
+    limits: tuple[float, float] = (-math.inf, math.inf)
     pessimism: float = 0.0
     epsilon: float = 0.0
     discount: float = 0.99
@@ -125,6 +131,8 @@ class LinearPolicy:
     def __post_init__(self) -> None:
         check.finite("pessimism", self.pessimism)
         check.not_negative("basis_std", self.basis_std)
+        if not self.limits[0] <= self.limits[1]:
+            raise ValueError(f"limits={self.limits} must have the lower number first")
         check.fraction("epsilon", self.epsilon)
         check.fraction("discount", self.discount)
         if self.pessimism and self.posterior is None:
@@ -247,6 +255,7 @@ class LinearPolicy:
             seen = np.asarray(seen).reshape(len(rows), *self.features.shape)
             mean, std = self._moments(self.posterior, seen, rows)
         drawn = self._sampled_values(rows, samples, rng, mean, std) if samples else None
+        mean = np.clip(mean, *self.limits)
         if x.ndim > 1:
             return ActionValues(mean, std, drawn)
         return ActionValues(

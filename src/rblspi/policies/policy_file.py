@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from os import PathLike
 from typing import Any
 
@@ -33,8 +34,8 @@ _FIELDS: dict[str, Any] = {
 }
 #: see `rblspi.environments.lookup.describe`
 _ENVIRONMENT = {"id", "arguments", "limit", "wrappers", "module"}
-#: only in files of policies from logs with named columns
-_INPUTS = "inputs"
+#: only in files of policies from logs with named columns, and of those whose values have limits
+_INPUTS, _LIMITS = "inputs", "limits"
 _SPACES = ("observation_space", "action_space")
 
 
@@ -47,6 +48,8 @@ def save(policy: LinearPolicy, path: str | PathLike[str]) -> None:
     description |= {"basis": policy.basis.settings(), "posterior": None}
     if policy.inputs is not None:
         description[_INPUTS] = policy.inputs.plain()
+    if np.isfinite(policy.limits).any():  # JSON has no infinity
+        description[_LIMITS] = [v if math.isfinite(v) else None for v in policy.limits]
     if posterior is not None:
         found = {f"posterior.{name}": getattr(posterior, name) for name in _ARRAYS + _OPTIONAL}
         arrays |= {name: array for name, array in found.items() if array is not None}
@@ -74,7 +77,7 @@ def load(path: str | PathLike[str], basis: BasisLike | None = None) -> LinearPol
 def _policy(
     description: dict[str, Any], arrays: dict[str, NDArray[Any]], basis: BasisLike | None
 ) -> LinearPolicy:
-    inputs = description.pop(_INPUTS, None)
+    inputs, limits = description.pop(_INPUTS, None), description.pop(_LIMITS, [None, None])
     if set(description) != {*_FIELDS, *_SPACES, "basis", "posterior"}:
         raise FileError("fields are missing, or there are too many")
     for name, kind in _FIELDS.items():
@@ -93,6 +96,7 @@ def _policy(
         basis=recipe,
         inputs=None if inputs is None else Encoding.from_plain(inputs),
         features=recipe.build(spaces["observation_space"]),
+        limits=_limits(limits),
         weights=_finite(arrays, "weights"),
         posterior=_posterior(description["posterior"], arrays, int(spaces["action_space"].n)),
     )
@@ -118,6 +122,14 @@ def _posterior(numbers: Any, arrays: dict[str, NDArray[Any]], actions: int) -> P
         raise FileError(f"its posterior has the numbers {short(numbers)}")
     values["jitter_count"] = int(values["jitter_count"])
     return Posterior(**found, **values, actions=actions)
+
+
+def _limits(pair: Any) -> tuple[float, float]:
+    kinds = [type(v) in (int, float, type(None)) for v in pair] if isinstance(pair, list) else []
+    if kinds != [True, True]:
+        raise FileError(f"limits={short(pair)} are not two numbers")
+    low, high = pair
+    return -math.inf if low is None else float(low), math.inf if high is None else float(high)
 
 
 def _finite(arrays: dict[str, NDArray[Any]], name: str) -> Array:

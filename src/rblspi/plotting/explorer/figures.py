@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from bokeh.events import MouseMove, RangesUpdate, Tap
 from bokeh.models import (
+    BasicTicker,
     CheckboxGroup,
     ColorBar,
     ColumnDataSource,
@@ -58,7 +59,7 @@ def point_parts(domain: Domain) -> dict[str, Any]:
         y_range=actions[::-1],
         height=max(140, 60 + 34 * len(actions)),
         sizing_mode="stretch_width",
-        x_axis_label="value ± 2 standard deviations",
+        x_axis_label="value ± 2 standard deviations, as far as rewards allow",
         toolbar_location=None,
         tools="",
     )
@@ -136,6 +137,8 @@ def _map(title: str, ranges: list[Range1d], domain: Domain) -> Any:
     )
     plot.grid.visible = False
     plot.toolbar.logo = None
+    if domain.whole:
+        plot.axis.ticker = BasicTicker(min_interval=1, num_minor_ticks=0)
     for event in (MouseMove, Tap):
         plot.js_on_event(event, CustomJS(code=_ASK))
     plot.js_on_event(RangesUpdate, CustomJS(code=_REFRESH))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from rblspi.core.progress import say
 from rblspi.core.types import Matrix
-from rblspi.offline.coverage import THRESHOLD
+from rblspi.offline.coverage import THRESHOLD, uniform_std
 from rblspi.plotting.domain import Domain
 from rblspi.plotting.maps import action_colours, ask
 from rblspi.policies.export import basis_numbers
@@ -30,8 +30,13 @@ MOST_MEGABYTES = 20.0
 MOST_DATA = 1500
 
 
-def page_numbers(policy: LinearPolicy, domain: Domain) -> dict[str, Any]:
-    """Everything that the scripts of the page need, as data for JSON."""
+def page_numbers(
+    policy: LinearPolicy, domain: Domain, plan: LinearPolicy | None = None
+) -> dict[str, Any]:
+    """Everything that the scripts of the page need, as data for JSON.
+
+    ``plan`` is what acts, if it has another basis than the values of the policy.
+    """
     listed = len(domain.names) == 1 or domain.grid is not None
     rng = np.random.default_rng(0)
     seen = domain.data
@@ -51,7 +56,10 @@ def page_numbers(policy: LinearPolicy, domain: Domain) -> dict[str, Any]:
         "resolution": _resolution(policy),
         "episodes": [_encoded(path, np.float32) for path in domain.episodes],
         "data": _encoded(seen, np.float32),
-        "values": _listed_values(policy, domain) if listed else _linear_values(policy),
+        "values": {
+            "limits": np.nan_to_num(policy.limits).tolist(),  # JSON has no infinity
+            **(_listed_values(policy, domain, plan) if listed else _linear_values(policy, plan)),
+        },
     }
 
 
@@ -62,7 +70,9 @@ def line_points(domain: Domain) -> Matrix:
     return np.linspace(low, high, count)[:, None]
 
 
-def _listed_values(policy: LinearPolicy, domain: Domain) -> dict[str, Any]:
+def _listed_values(
+    policy: LinearPolicy, domain: Domain, plan: LinearPolicy | None
+) -> dict[str, Any]:
     """What the policy says along a line, or in every cell of a grid."""
     if domain.grid is None:
         points = line_points(domain)
@@ -72,7 +82,7 @@ def _listed_values(policy: LinearPolicy, domain: Domain) -> dict[str, Any]:
         x, y = np.meshgrid(np.arange(columns), np.arange(rows))
         points = np.column_stack([x.ravel(), y.ravel()]).astype(np.float64)
         counts, step = [columns, rows], [1.0, 1.0]
-    mean, std, chosen, unknown = ask(policy, domain, points)
+    mean, std, chosen, unknown = ask(policy, domain, points, plan)
     return {
         "first": points[0].tolist(),
         "step": step,
@@ -85,7 +95,7 @@ def _listed_values(policy: LinearPolicy, domain: Domain) -> dict[str, Any]:
     }
 
 
-def _linear_values(policy: LinearPolicy) -> dict[str, Any]:
+def _linear_values(policy: LinearPolicy, plan: LinearPolicy | None) -> dict[str, Any]:
     """The features, their weights, and the factors T of the covariance, S_aa = T'T.
 
     The page computes phi'm and |T phi|. T is an upper triangle; single precision suffices for a
@@ -104,6 +114,9 @@ def _linear_values(policy: LinearPolicy) -> dict[str, Any]:
         "basis": basis_numbers(policy),
         "actions": policy.actions,
         "acting": _encoded(policy.weights, np.float64),
+        "plan": None
+        if plan is None
+        else {"basis": basis_numbers(plan), "weights": _encoded(plan.weights, np.float64)},
         "weights": _encoded(
             policy.weights if policy.posterior is None else policy.posterior.weights, np.float64
         ),
@@ -112,6 +125,7 @@ def _linear_values(policy: LinearPolicy) -> dict[str, Any]:
         else _encoded(np.array([t[upper] for t in posterior.covariance_factors]), np.float32),
         "basis_std": float(policy.basis_std),
         "prior_std": 0.0 if posterior is None else float(posterior.prior_precision) ** -0.5,
+        "most_std": float(np.nan_to_num(uniform_std(policy.limits))),
         "threshold": THRESHOLD,
         "pessimism": float(policy.pessimism),
     }

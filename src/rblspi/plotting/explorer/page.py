@@ -16,6 +16,7 @@ from rblspi.core.files import write_text
 from rblspi.plotting import domain as domains
 from rblspi.plotting.domain import DomainArguments
 from rblspi.plotting.html import document, text
+from rblspi.policies.linear import LinearPolicy
 from rblspi.rollout.evaluate import Actor, evaluated_policy_of, policy_of
 
 _CSS = """
@@ -64,10 +65,11 @@ def write(
     from rblspi.plotting.explorer.numbers import page_numbers
 
     policy = replace(evaluated_policy_of(actor), second=None)  # the page has only its numbers
+    plan = _plan(actor, policy)
     domain = domains.find(actor, env, **domain_arguments)
-    numbers = page_numbers(policy, domain)
+    numbers = page_numbers(policy, domain, plan)
     parts, curve = _parts(actor, policy, domain, numbers)
-    script, body = _embedded(parts, curve, _title(policy), _lead(actor, policy))
+    script, body = _embedded(parts, curve, _title(policy), _lead(actor, policy, plan))
     ours = "\n".join(files(__package__).joinpath(name).read_text("utf-8") for name in _SCRIPTS)
     again = "" if reload is None else f"setTimeout(() => location.reload(), {1e3 * reload:.0f});"
     resources = Resources(mode="inline", components=["bokeh", "bokeh-widgets"])
@@ -81,6 +83,12 @@ def write(
     page = document(_title(policy), f"{body}\n{script}", head=head, security=_POLICY)
     write_text(path, page)
     return Path(path)
+
+
+def _plan(actor: Actor, policy: LinearPolicy) -> LinearPolicy | None:
+    """What acts, if that is a plan on a grid whose values were evaluated in another basis."""
+    acting = policy_of(actor)
+    return acting if type(acting.basis) is not type(policy.basis) else None
 
 
 def _is_library(script: str) -> bool:
@@ -153,24 +161,17 @@ def _title(policy: Any) -> str:
     return printable(f"{name}, as {algorithm} sees it")
 
 
-def _lead(actor: Actor, policy: Any) -> str:
+def _lead(actor: Actor, policy: Any, plan: LinearPolicy | None) -> str:
     steps = policy.provenance.get("transitions", 0)
     episodes = getattr(actor, "episodes", ())
     after = f" in {len(episodes):,} episodes" if len(episodes) else ""
     return (
         f"After {steps:,} transitions{after}, with {policy.features.size:,} features of "
         f"{text(type(policy.basis).__name__)}. Move the pointer over a picture, or tap it, to see "
-        f"what every action is worth there.{_other_basis(actor, policy)}"
-    )
-
-
-def _other_basis(actor: Actor, policy: Any) -> str:
-    """A page computes with one basis; say so where the agent acts by another."""
-    own = type(policy_of(actor).basis).__name__
-    if own == type(policy.basis).__name__:
-        return ""
-    return (
-        f" The agent itself acts by a plan in {text(own)}: the policy on this page is greedy in "
-        "the values shown and may differ from it where actions are about equally good. rblspi show "
-        "draws the agent's own."
+        f"what every action is worth there."
+    ) + (
+        ""
+        if plan is None
+        else f" The policy is the agent's plan, which it has in {text(type(plan.basis).__name__)}. "
+        "Where actions are about equally good, another one may have the higher value here."
     )

@@ -83,13 +83,32 @@ const FEATURES = {
   },
 };
 
-/** Action values that are linear in features. */
+/** The values of all actions at u, by linear interpolation between the vertices of a grid. */
+function interpolated({ vertices, low, slope }, weights, actions) {
+  const n = weights.length / actions;
+  return (u) => {
+    let corners = [[0, 1]]; // the place of a vertex, and its share
+    u.forEach((value, d) => {
+      const along = within((value - low[d]) * slope[d], 0, vertices[d] - 1);
+      const cell = Math.min(Math.trunc(along), vertices[d] - 2), share = along - cell;
+      corners = corners.flatMap(([place, part]) => [
+        [place * vertices[d] + cell, part * (1 - share)],
+        [place * vertices[d] + cell + 1, part * share]]);
+    });
+    return Array.from({ length: actions }, (_, a) =>
+      corners.reduce((sum, [place, part]) => sum + part * weights[a * n + place], 0));
+  };
+}
+
+/** Action values that are linear in features; the agent may act by a plan on a grid of its own. */
 class LinearValues {
   constructor(model, whole) {
     Object.assign(this, model);
     this.features = FEATURES[model.basis.kind](model.basis);
     this.weights = decoded(model.weights, Float64Array);
     this.acting = decoded(model.acting, Float64Array);
+    this.plan = model.plan &&
+      interpolated(model.plan.basis, decoded(model.plan.weights, Float64Array), model.actions);
     this.triangles = model.triangles && decoded(model.triangles, Float32Array);
     this.n = this.weights.length / model.actions;
     this.whole = whole;
@@ -103,16 +122,15 @@ class LinearValues {
   at(u, all = true) {
     const x = this.features(u), { n, actions, pessimism } = this;
     const noise = (a) => lengthOfProduct(this.triangles, x, a * n * (n + 1) / 2);
-    let action = 0, best = -Infinity;
-    for (let a = 0; a < actions; a++) {
-      const value = dot(this.acting, x, a * n) - (pessimism ? pessimism * noise(a) : 0);
-      if (value > best) [best, action] = [value, a];
-    }
-    const chosen = all ? Array.from({ length: actions }, (_, a) => a) : [action];
-    const mean = chosen.map((a) => dot(this.weights, x, a * n));
+    const every = Array.from({ length: actions }, (_, a) => a);
+    const bound = (a) => dot(this.acting, x, a * n) - (pessimism ? pessimism * noise(a) : 0);
+    const compared = this.plan ? this.plan(u) : every.map(bound);
+    const action = compared.indexOf(Math.max(...compared));
+    const chosen = all ? every : [action];
+    const mean = chosen.map((a) => within(dot(this.weights, x, a * n), ...this.limits));
     if (!this.triangles) return { action, mean, std: null, unknown: false };
     const spread = chosen.map(noise);
-    const prior = Math.sqrt(dot(x, x)) * this.prior_std;
+    const prior = Math.min(Math.sqrt(dot(x, x)) * this.prior_std, this.most_std);
     const unknown = spread[all ? action : 0] > this.threshold * prior;
     return { action, mean, std: spread.map((s) => Math.hypot(s, this.basis_std)), unknown };
   }
@@ -120,8 +138,8 @@ class LinearValues {
 
 /** Action values that are listed, for points along a line or for the cells of a grid. */
 class ListedValues {
-  constructor({ first, step, counts, actions, mean, std, policy, unknown }) {
-    Object.assign(this, { first, step, counts, actions });
+  constructor({ first, step, counts, actions, limits, mean, std, policy, unknown }) {
+    Object.assign(this, { first, step, counts, actions, limits });
     this.mean = decoded(mean, Float64Array);
     this.std = std && decoded(std, Float64Array);
     this.policy = decoded(policy, Int32Array);

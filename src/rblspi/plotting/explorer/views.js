@@ -167,8 +167,10 @@ class Explorer {
     const [i, j] = this.axes;
     here.data = { x: [u[i]], y: [j === undefined ? answer.mean[answer.action] : u[j]] };
     const reach = (answer.std ?? answer.mean.map(() => 0)).map((s) => STANDARD_DEVIATIONS * s);
+    const possible = (value) => within(value, ...this.values.limits);
     actions.data = { ...actions.data, mean: answer.mean,
-      low: answer.mean.map((m, a) => m - reach[a]), high: answer.mean.map((m, a) => m + reach[a]) };
+      low: answer.mean.map((m, a) => possible(m - reach[a])),
+      high: answer.mean.map((m, a) => possible(m + reach[a])) };
     const place = u.map((value, d) => `${escaped(names[d])} = ${short(value)}`).join(", ");
     const rows = this.page.actions.map((name, a) => this.row(name, a, answer));
     const doubt = answer.unknown ? " <em>The data say little here.</em>" : "";
