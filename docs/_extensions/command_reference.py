@@ -26,7 +26,7 @@ def _command(name: str, command: Any) -> str:
     options = [p for p in command.params if p.param_type_name == "option"]
     shown = " ".join(str(p.metavar or p.name.upper()) for p in arguments)
     rows = [f"| `{p.metavar or p.name.upper()}` | {_cell(p.help)} | |" for p in arguments]
-    rows += [f"| `{_option(p)}` | {_cell(p.help)} | {_default(p)} |" for p in options]
+    rows += [f"| `{_cell(_option(p))}` | {_cell(p.help)} | {_default(p)} |" for p in options]
     table = ["| option | meaning | default |", "|---|---|---|", *rows]
     title, usage = f"## rblspi {name}", f"`rblspi {name} {shown}`"
     example = f"```text\n{command.epilog}\n```"

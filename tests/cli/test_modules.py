@@ -41,14 +41,18 @@ TRAIN = ("train", "own_module:Own-v0", "--algo", "online-lspi", "--timesteps", "
 def test_every_command_says_what_finds_the_module_and_finds_it(folder, capsys):
     assert run(*TRAIN, "--save", "runs") == 0
     assert "next, rblspi show runs --env own_module:Own-v0" in capsys.readouterr().out
-    for command in ("evaluate", "show", "watch", "doctor"):
+    for words in ("evaluate", "show", "watch", "doctor", "explore", "export", "serve"):
         forget()
-        assert run(command, "runs") == 2
+        command = (words, "runs", "policy.json") if words == "export" else (words, "runs")
+        assert run(*command) == 2
         assert "add --env own_module:Own-v0" in said(capsys)[-1]
         assert "own_module" not in sys.modules  # the word of a file imports nothing
     forget()
     assert run("evaluate", "runs", "--env", "own_module:Own-v0", "--episodes", "2") == 0
     assert run("doctor", "runs", "--env", "own_module:Own-v0") == 0
+    forget()
+    assert run("export", "runs", "policy.json", "--env", "own_module:Own-v0") == 0
+    assert (folder / "policy.json").exists()
     forget()
     assert run("train", "--resume", "runs", "--timesteps", "20", "--quiet") == 2
     assert "add --env own_module:Own-v0" in said(capsys)[-1]

@@ -36,6 +36,7 @@ def explore(
     seed: options.Seed = 0,
     env: options.EnvironmentOption = None,
     env_set: options.EnvironmentSettings = None,
+    wrap: options.Wrap = None,
 ) -> None:
     """Write a page to look around in: value, uncertainty and policy over any two dimensions.
 
@@ -50,20 +51,20 @@ def explore(
         "seed": seed,
         "reload": LOOK_EVERY if live else None,
     }
-    given = parsing.assignments("--env-set", env_set)
+    environment = (env, parsing.assignments("--env-set", env_set), wrap)
     target.parent.mkdir(parents=True, exist_ok=True)
-    _write(saved, env, given, target, drawing)
+    _write(saved, environment, target, drawing)
     print(f"open {target}")
     if live:
-        _follow(saved, env, given, target, drawing)
+        _follow(saved, environment, target, drawing)
 
 
 def _write(
-    saved: Path, env: str | None, given: dict[str, Any], target: Path, drawing: dict[str, Any]
+    saved: Path, environment: tuple[Any, ...], target: Path, drawing: dict[str, Any]
 ) -> None:
     from rblspi.plotting import explorer
 
-    loaded = parsing.load(saved, env, given)
+    loaded = parsing.load(saved, *environment)
     explorer.write(loaded.actor, target, loaded.env, **drawing)
 
 

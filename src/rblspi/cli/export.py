@@ -22,8 +22,12 @@ def export(
     std: Annotated[
         bool, typer.Option("--std", help="Write what standard deviations need, too.")
     ] = False,
+    env: options.EnvironmentOption = None,
+    env_set: options.EnvironmentSettings = None,
+    wrap: options.Wrap = None,
 ) -> None:
     """Write a saved agent or policy for other programs, as JSON, a Python module or ONNX."""
-    policy = parsing.load(saved).policy()
+    loaded = parsing.load(saved, env, parsing.assignments("--env-set", env_set), wrap)
+    policy = loaded.policy()
     policy.export(out, std or None)
     print(f"{out}: {policy.actions} actions, {policy.features.size} features each")

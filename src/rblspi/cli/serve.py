@@ -7,11 +7,11 @@ import json
 import socket
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rblspi.cli import parsing
+from rblspi.cli import options, parsing
 from rblspi.core.progress import say
 
 if TYPE_CHECKING:
@@ -39,6 +39,9 @@ def serve(
         str, typer.Option(help="The address to listen on; by default, only this machine.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 stands for a free one.")] = 8000,
+    env: options.EnvironmentOption = None,
+    env_set: options.EnvironmentSettings = None,
+    wrap: options.Wrap = None,
 ) -> None:
     """Answer requests by a saved policy over HTTP: act, values, record, health, metrics.
 
@@ -48,7 +51,7 @@ def serve(
     from rblspi.serving.http import application
     from rblspi.serving.requests import Answers
 
-    policy = _policy(saved)
+    policy = _policy(saved, env, parsing.assignments("--env-set", env_set), wrap)
     with ExitStack() as stack:
         listener = stack.enter_context(_listener(host, port))
         decisions = None if log is None else stack.enter_context(Decisions(policy, log))
@@ -64,14 +67,14 @@ def serve(
         _run(application(Answers(policy, decisions)), listener)
 
 
-def _policy(saved: Path) -> StandalonePolicy:
+def _policy(saved: Path, *environment: Any) -> StandalonePolicy:
     """The policy in a file, as the one that can be exported."""
     from rblspi.policies.standalone import StandalonePolicy
 
     if saved.suffix != ".json":
         from rblspi.policies.export import model_of
 
-        policy = parsing.load(saved).policy()
+        policy = parsing.load(saved, *environment).policy()
         return StandalonePolicy(model_of(policy, std=policy.posterior is not None))
     try:
         return StandalonePolicy(json.loads(saved.read_text(encoding="utf-8")))

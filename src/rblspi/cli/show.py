@@ -84,7 +84,8 @@ def _print_settings(actor: Agent | LinearPolicy, policy: LinearPolicy) -> None:
         if len(actor.episodes):
             length, episode_return = actor.episodes[-100:].mean(axis=0)
             rows["last 100 episodes"] = f"return {episode_return:.4g}, length {length:.4g}"
-        rows["exploration"] = ", ".join(f"{k} {v:.2g}" for k, v in actor.diagnostics().items())
+        if diagnostics := actor.diagnostics():
+            rows["exploration"] = ", ".join(f"{k} {v:.2g}" for k, v in diagnostics.items())
     for key, shown in (rows | dict(policy.provenance.get("settings", {}))).items():
         number = f"{shown:.4g}" if isinstance(shown, float) else str(shown)
         words = "from the data" if shown is None else printable(number)
