@@ -424,7 +424,7 @@ NAMES = list(ROWS[0])
     ("column", "value", "message"),
     [
         ("stock", "abc", r"column stock: 'abc' is a word, but other values are numbers"),
-        ("stock", "", r"column stock: None must be a finite number"),
+        ("stock", "", r"column stock: None must be a finite number.*, and missing=indicator keeps"),
         ("stock", "NA", r"column stock: 'NA' must be a finite number"),
         ("stock", "inf", r"column stock: 'inf' must be a finite number"),
         ("stock", "2026-01-31", r"column stock: '2026-01-31' is a date, but other values are"),
@@ -526,4 +526,4 @@ def test_the_roles_are_shown_as_a_table():
     assert "state (guessed) weekday words: Mon, Tue, Wed" in lines
     assert "action (guessed) action 3 words: large, none, small" in lines
     assert lines[4].startswith("reward reward numbers, ")
-    assert "not used comment" in lines
+    assert "not used comment because of its name; state=NAMES can name it" in lines

@@ -186,9 +186,7 @@ class Columns:
             paired = tuple(name for name, other in partner.items() if other is not None)
             if paired and not after:
                 return {"state": paired, "next_state": tuple(str(partner[n]) for n in paired)}
-            state = tuple(
-                n for n in left if n not in after and not _NO_STATE.fullmatch(n.lower().strip())
-            )
+            state = tuple(n for n in left if n not in after and not _is_no_state(n))
         if not state:
             self._find("state", present, source)  # says that there is none
         return {"state": state, "next_state": after}
@@ -221,7 +219,7 @@ class Columns:
         what = f"{field} flag" if field in flags else field.replace("_", " ")
         raise DataError(
             f"{source} has no column {missing[0]!r} for the {what}, only {', '.join(present)}: say "
-            f"which one it is with {field}="
+            f"which one it is, {field}=NAME in --columns or Columns"
         )
 
 
@@ -272,6 +270,14 @@ class Roles:
     def unused(self) -> tuple[str, ...]:
         """The columns without a role."""
         return tuple(name for name in self.present if name not in self.used)
+
+    def left_out(self, name: str) -> bool:
+        """Whether a column is not part of the state because of what it is called."""
+        return self.guessed("state") and _is_no_state(name)
+
+
+def _is_no_state(name: str) -> bool:
+    return _NO_STATE.fullmatch(name.lower().strip()) is not None
 
 
 def _present(names: Iterable[str], source: str) -> list[str]:

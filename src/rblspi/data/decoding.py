@@ -193,10 +193,13 @@ class Rows:
         flags: Mask = values == 1
         return flags
 
-    def require(self, name: str, holds: Mask, what: str, always: bool = False) -> None:
+    def require(
+        self, name: str, holds: Mask, what: str, if_missing: str = "", always: bool = False
+    ) -> None:
         """Raise an error for the first row in which this does not hold, or record all of them.
 
-        ``always`` says that such rows cannot be left out.
+        ``if_missing`` says what else can be done about a value that is missing, ``always`` that
+        such rows cannot be left out.
         """
         bad = self.good & ~holds
         if not bad.any():
@@ -207,7 +210,9 @@ class Rows:
         if always:
             raise DataError(sentence)
         if self.bad is None:
-            raise DataError(f"{sentence}; --skip-bad (skip_bad=True) leaves such rows out")
+            way_out = "--skip-bad (skip_bad=True) leaves such rows out"
+            also = f", and {if_missing}" if if_missing and value is None else ""
+            raise DataError(f"{sentence}; {way_out}{also}")
         self.bad.first = self.bad.first or sentence
         self.bad.by_column[name] += int(bad.sum())
         self.good[bad] = False

@@ -234,7 +234,8 @@ def _require_known_ends(roles: Roles, name: str) -> None:
     if not has and roles.name("episode") is None and not roles.by_file:
         raise DataError(
             f"{name} has neither columns of next states nor a column of episodes, only "
-            f"{', '.join(roles.present)}: say which ones they are with next_state= or episode="
+            f"{', '.join(roles.present)}: say which ones they are, next_state=NAMES or "
+            "episode=NAME in --columns or Columns"
         )
     if ends is None and "done" in has:
         raise DataError(

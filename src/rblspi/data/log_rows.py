@@ -127,9 +127,8 @@ class LogDecoder(Decoder):
             absent = np.isnan(values)
             missing |= absent & last
             good = np.isfinite(values) | (absent & (last | (each.fill is not None)))
-            rows.require(
-                name, good, f"is none of {listed([*words])}" if words else "must be a finite number"
-            )
+            what = f"is none of {listed([*words])}" if words else "must be a finite number"
+            rows.require(name, good, what, "missing=indicator keeps those without a value")
             columns.append(values if each.fill is not None else np.nan_to_num(values))
         return self.encoding.encoded(columns), missing
 

@@ -48,7 +48,8 @@ class Survey:
             rows.append(("episode", "every file", f"{len(self.episodes):,} episodes"))
         if self.roles.choices.discount_per is not None:
             rows.append(("discount_per", str(self.roles.choices.discount_per), ""))
-        rows += [("not used", name, "") for name in self.roles.unused]
+        because = {True: "because of its name; state=NAMES can name it", False: ""}
+        rows += [("not used", n, because[self.roles.left_out(n)]) for n in self.roles.unused]
         widths = [max(len(row[i]) for row in rows) for i in range(2)]
         return "\n".join(
             f"{role:<{widths[0]}}  {name:<{widths[1]}}  {values}".rstrip()
