@@ -205,6 +205,21 @@ def test_the_module_answers_other_programs_without_any_package(tmp_path):
     assert [json.loads(line) for line in said.stdout.splitlines()] == list(policy.act(states))
 
 
+def test_the_module_goes_on_after_a_state_that_it_cannot_read(tmp_path):
+    policy = FQI(Polynomial(1, low=-1, high=1), discount=0.8).fit(pd.DataFrame(episode_rows(40)))
+    policy.policy().export(tmp_path / "policy.py")
+    good = {"stock": 0.1, "weekday": "Tue"}
+    asked = "\n".join(["no JSON", "3", '{"stock": 0.1}', json.dumps({**good, "weekday": "May"})])
+    command = [sys.executable, "-I", "-S", str(tmp_path / "policy.py")]
+    asked = f"{asked}\n{json.dumps(good)}"
+    said = subprocess.run(command, input=asked, capture_output=True, text=True, check=True)
+    *errors, answer = [json.loads(line) for line in said.stdout.splitlines()]
+    assert answer == policy.act(good)
+    assert all(error.keys() == {"error"} for error in errors)
+    assert errors[2]["error"] == "the state has no 'weekday'"
+    assert errors[3]["error"] == "weekday='May' is none of Mon, Tue, Wed"
+
+
 def test_what_cannot_be_exported_is_named(tmp_path):
     policy = policy_of("Polynomial")
     with pytest.raises(

@@ -509,7 +509,12 @@ SPARSE: dict[str, Callable[[Mapping[str, Any]], Sparse]] = {
 
 
 def answer_lines(policy: StandalonePolicy) -> None:
-    """Read states from the standard input, and write an action for each of them."""
+    """Read states from the standard input, and write an action, or an error, for each of them."""
     for line in sys.stdin:
-        if line.strip():
-            print(json.dumps(policy.act(json.loads(line))), flush=True)
+        if not line.strip():
+            continue
+        try:
+            answer = policy.act(json.loads(line))
+        except (ValueError, TypeError) as error:  # the next state may be right again
+            answer = {"error": str(error)}
+        print(json.dumps(answer), flush=True)
