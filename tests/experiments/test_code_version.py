@@ -97,6 +97,14 @@ def test_other_algorithms_bases_and_environments_are_no_sources():
     } & set(sources(CURVES[0]))
 
 
+def test_where_the_basis_is_chosen_what_chooses_it_is_a_source():
+    found = sources(replace(CURVES[0], basis={}))
+    assert {"rblspi.features.default", "rblspi.features.rbf", "rblspi.features.fourier"} <= set(
+        found
+    )
+    assert code_version(replace(CURVES[0], basis={})) != code_version(CURVES[0])
+
+
 def test_what_is_left_out_exists():
     assert all(find_spec(name) is not None for name in LEFT_OUT)
 

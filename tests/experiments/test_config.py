@@ -3,8 +3,10 @@ import textwrap
 
 import pytest
 
+from rblspi import RBLSPI
 from rblspi.experiments import config
 from rblspi.experiments.config import ConfigError, load
+from rblspi.experiments.tasks import make_agent
 from rblspi.features import RBFGrid, basis_from_settings
 from rblspi.reproduction.figures import FIGURES
 from tests.support.experiments import TOML
@@ -119,6 +121,13 @@ def test_a_basis_is_written_as_on_the_command_line(tmp_path, text):
     basis = load(path).curves[0].basis
     assert (basis["basis"], basis["cells"]) == ("RBFGrid", 3)
     assert basis_from_settings(basis) == RBFGrid(3)
+
+
+def test_without_a_basis_the_algorithm_chooses_one(tmp_path):
+    path = written(tmp_path, TOML.replace('basis = { basis = "RBFGrid", cells = 3 }', ""))
+    curve = load(path).curves[0]
+    assert curve.basis == {}
+    assert make_agent(curve, 0).basis == RBLSPI(curve.environment).basis
 
 
 @pytest.mark.parametrize("label", ["α = 0.1", "$\\alpha = 1$", "costs 5$", "a_b"])

@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -59,6 +60,13 @@ def test_a_claim_is_judged_by_its_findings():
     judgement = judge(CLAIM, Evidence([invented(FIGURE)]))
     assert (judgement.verdict, judgement.note) == ("holds", "")
     assert judgement.plain["findings"][0]["should_be"] == "below"
+
+
+def test_a_claim_that_runs_leave_undecided_says_why():
+    line = float(np.mean(steps(Evidence([invented(FIGURE)])).values))
+    claim = replace(CLAIM, findings=lambda evidence: [below("steps", steps(evidence), line)])
+    judgement = judge(claim, Evidence([invented(FIGURE)]))
+    assert (judgement.verdict, judgement.note) == ("undecided", "the line is in the interval")
 
 
 def test_a_claim_without_runs_is_undecided():

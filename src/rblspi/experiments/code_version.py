@@ -33,12 +33,12 @@ LEFT_OUT = {
 
 def code_version(curve: Curve) -> str:
     """Digest of the sources behind the numbers of a curve."""
-    return _version(curve.algorithm, curve.environment, str(curve.basis.get("basis")))
+    return _version(curve.algorithm, curve.environment, str(curve.basis.get("basis", "")))
 
 
 def sources(curve: Curve) -> dict[str, Path]:
     """The modules behind the numbers of a curve, and their files."""
-    return _sources(curve.algorithm, curve.environment, str(curve.basis.get("basis")))
+    return _sources(curve.algorithm, curve.environment, str(curve.basis.get("basis", "")))
 
 
 @cache
@@ -57,10 +57,13 @@ def _version(name: str, environment: str, basis: str) -> str:
 def _sources(name: str, environment: str, basis: str) -> dict[str, Path]:
     """Follow imports within this package and those of the algorithm and the environment."""
     from rblspi.environments.lookup import make
-    from rblspi.features import BASES
+    from rblspi.features import BASES, default
 
-    classes = (algorithm(name).load(), type(make(environment).unwrapped), BASES[basis])
+    bases = [BASES[basis]] if basis else [*BASES.values()]
+    classes = (algorithm(name).load(), type(make(environment).unwrapped), *bases)
     waiting = {kind.__module__: Path(inspect.getfile(kind)) for kind in classes}
+    if not basis:
+        waiting[default.__name__] = Path(inspect.getfile(default))
     waiting["rblspi.experiments.tasks"] = Path(__file__).with_name("tasks.py")
     packages = {module.partition(".")[0] for module in waiting}
     found: dict[str, Path] = {}

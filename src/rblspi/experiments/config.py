@@ -29,6 +29,8 @@ The basis is a text, as on the command line, or a table with its name and its ar
 
     basis = { basis = "RBFGrid", cells = 8, low = [-1.2, -0.07], high = [0.6, 0.07] }
 
+Without one, every algorithm chooses its own for the environment.
+
 ``evaluation = 20`` lets the greedy policy act for 20 episodes at ten places of every run, beside
 what the exploring agent reaches. ``rblspi reproduce --dump FIGURE`` prints a figure of the paper in
 this form.
@@ -49,8 +51,8 @@ from rblspi.experiments.definitions import Curve, Figure, Group, Panel
 from rblspi.registry import algorithm, algorithms
 
 #: fields of a curve, which the file and its panels may give for all curves in them
-_NEEDED = ("algorithm", "environment", "basis", "settings", "episodes")
-_SHARED = (*_NEEDED, "evaluation")
+_NEEDED = ("algorithm", "environment", "settings", "episodes")
+_SHARED = (*_NEEDED, "basis", "evaluation")
 _FIGURE = ("id", "title", "measure", "block", "limits", "ticks", "columns", "panel")
 _PANEL = ("title", "curve")
 _CURVE = ("label",)
@@ -158,10 +160,12 @@ def _curve(where: str, curve: Any, shared: Mapping[str, Any]) -> Curve:
     own, fields = _read(where, curve, _CURVE, shared)
     for name in _NEEDED:
         if name not in fields:
-            raise ConfigError(f"{where} has no {name}, nor do its panel and the file")
+            raise ConfigError(
+                f"{where} has no {name}, nor do its panel and the file: write {name} = ... into one"
+            )
     for name, value in fields.items():
         _check(f"{where}.{name}", name, value)
-    fields["basis"] = _basis(f"{where}.basis", fields["basis"])
+    fields["basis"] = _basis(f"{where}.basis", fields["basis"]) if "basis" in fields else {}
     chosen = algorithm(fields["algorithm"])
     return Curve(**fields, label=own.get("label", chosen.label or chosen.name))
 

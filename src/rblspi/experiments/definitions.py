@@ -22,7 +22,7 @@ class Curve:
 
     algorithm: str  # its name in `rblspi.registry`
     environment: str  # a Gymnasium id
-    basis: Mapping[str, Any]  # its name under "basis", and its arguments
+    basis: Mapping[str, Any]  # its name under "basis", and its arguments; empty: the default
     settings: Mapping[str, Any]  # arguments of the algorithm, apart from the seed
     episodes: int = 0  # of each run; 0 for an algorithm that learns from logged samples
     samples: int = 0  # logged for each run; 0 for an algorithm that learns online

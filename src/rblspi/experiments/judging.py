@@ -154,7 +154,8 @@ def judge(claim: Claim, evidence: Evidence, shortened: str = "") -> Judgement:
         return Judgement(claim, "undecided", (), f"no runs yet: {missing}")
     verdict = combine(finding.verdict for finding in findings if finding.counts)
     if not shortened:
-        return Judgement(claim, verdict, findings, "")
+        note = "the line is in the interval" if verdict == "undecided" else ""
+        return Judgement(claim, verdict, findings, note)
     so_far = {"holds": "it holds", "does not hold": "it does not", "undecided": "it is open"}
     return Judgement(claim, "undecided", findings, f"{shortened}; so far {so_far[verdict]}")
 

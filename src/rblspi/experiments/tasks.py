@@ -79,7 +79,8 @@ def make_agent(curve: Curve, seed: int) -> Any:
     from rblspi.features import basis_from_settings
 
     kind, env = algorithm(curve.algorithm).load(), make_environment(curve)
-    return kind(env, basis_from_settings(curve.basis), **curve.settings, seed=seed)
+    basis = basis_from_settings(curve.basis) if curve.basis else None
+    return kind(env, basis, **curve.settings, seed=seed)
 
 
 def make_estimator(curve: Curve) -> Any:

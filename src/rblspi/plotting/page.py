@@ -237,7 +237,8 @@ def _seeds(seeds: tuple[int, ...]) -> str:
 
 
 def _basis(curve: Curve) -> str:
-    return ", ".join(f"{key} = {_plain(value)}" for key, value in curve.basis.items())
+    given = ", ".join(f"{key} = {_plain(value)}" for key, value in curve.basis.items())
+    return given or "the default basis"
 
 
 def _plain(value: object) -> str:
