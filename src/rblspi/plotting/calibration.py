@@ -33,19 +33,13 @@ def draw(result: Calibration) -> Drawing:
 
     levels = np.linspace(0.0, 0.995, 200)
     curve.plot([0, 1], [0, 1], color=style.GREY, lw=1, ls="--", label="as stated")
-    curve.plot(levels, result.coverage(levels), color=style.VERMILLION, lw=1.8, label="found")
     (inside,) = result.coverage(0.95)
+    label = f"found: {inside:.0%} in the 95% interval"
+    curve.plot(levels, result.coverage(levels), color=style.VERMILLION, lw=1.8, label=label)
     curve.plot([0.95], [inside], "o", color=style.VERMILLION, markersize=5)
-    curve.annotate(
-        f"{inside:.0%} in the 95% interval",
-        (0.95, inside),
-        xytext=(0.93, max(inside - 0.12, 0.05) if inside > 0.3 else inside + 0.15),
-        ha="right",
-        fontsize=8,
-    )
     curve.set(xlim=(0, 1), ylim=(0, 1.02))
     curve.set_xlabel("probability of the interval")
     curve.set_ylabel("share of true values inside")
     curve.set_title("Coverage", fontweight="bold")
-    curve.legend(loc="upper left")
+    curve.legend(loc="best")
     return figure
