@@ -1,4 +1,4 @@
-"""What `rblspi train ENV` reaches with its defaults, on Gymnasium's own environments.
+"""What RBLSPI reaches with its defaults, on Gymnasium's own environments.
 
     python -m benchmarks.defaults
 

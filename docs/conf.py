@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import logging
+import os
 import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
+# What libraries tell of themselves while examples run would hide what Sphinx has to say.
+os.environ.setdefault("DASK_LOGGING__DISTRIBUTED", "warning")
+logging.getLogger("matplotlib").setLevel(logging.WARNING)
 sys.path.insert(0, str(HERE / "_extensions"))
 
 from figure_scraper import scrape_figures  # noqa: E402

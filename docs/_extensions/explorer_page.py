@@ -10,10 +10,10 @@ def write(app: Any, error: Exception | None) -> None:
     """Write the page into the site."""
     if error is not None or app.builder.format != "html":
         return
-    from rblspi import RBLSPI
+    from rblspi import FittedRmax
     from rblspi.plotting import explorer
 
-    agent = RBLSPI("CartPole-v1", seed=0).learn(20_000)
+    agent = FittedRmax("CartPole-v1", seed=0).learn(5_000)
     explorer.write(agent, Path(app.outdir) / "_static" / "cart_pole.html")
 
 

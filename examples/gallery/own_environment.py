@@ -9,7 +9,7 @@ environment is an ordinary Gymnasium class; the agent needs nothing but its id.
 import gymnasium as gym
 import numpy as np
 
-from rblspi import RBLSPI, evaluate
+from rblspi import FittedRmax, evaluate
 from rblspi.plotting import maps, style
 
 
@@ -18,7 +18,11 @@ class Table(gym.Env):
 
     observation_space = gym.spaces.Box(np.float32([-1, -2]), np.float32([1, 2]))
     action_space = gym.spaces.Discrete(3)
-    metadata = {"render_modes": [], "action_names": ["tilt left", "level", "tilt right"]}
+    metadata = {
+        "render_modes": [],
+        "observation_names": ["position", "velocity"],
+        "action_names": ["tilt left", "level", "tilt right"],
+    }
 
     def reset(self, *, seed=None, options=None):
         """Put the ball somewhere, at rest."""
@@ -38,16 +42,16 @@ class Table(gym.Env):
 gym.register("Table-v0", Table, max_episode_steps=200)
 
 # %%
-# Learn for 6,000 steps, which are a few dozen episodes. The ball gets anywhere within some twenty
+# Learn for 3,000 steps, which are a few dozen episodes. The ball gets anywhere within some twenty
 # steps, so it is enough to look that far ahead: 0.95 to the power of 20 is a third.
 
-agent = RBLSPI("Table-v0", discount=0.95, seed=0).learn(6_000)
+agent = FittedRmax("Table-v0", discount=0.95, seed=0).learn(3_000)
 print("return of the first episodes:", agent.episodes[:5, 1].round(1))
 print("return of the policy it found:", evaluate(agent, episodes=20).mean_return)
 
 # %%
 # What it knows: the value of every state, how sure that is, and what it does. The line is one
-# episode. Where the ball has hardly been, the standard deviation is large.
+# episode. Where the ball has hardly been, the standard deviation is large, or the map is grey.
 
 with style.style():
     figure = maps.draw(maps.compute(agent, resolution=61))

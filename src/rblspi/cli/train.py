@@ -131,8 +131,8 @@ def train(
 
     Then look at it: rblspi explore DIR, rblspi watch DIR, rblspi evaluate DIR. The progress bar
     shows the mean return and length of the latest 100 episodes, as the agent explores, and how wide
-    its exploration still is: relative_std, the spread of sampled weights relative to their mean, or
-    epsilon, the probability of a random action.
+    its exploration still is: relative_std, the spread of sampled weights relative to their mean,
+    epsilon, the probability of a random action, or for tables the share of what was tried.
     """
     plan = _plan(
         {

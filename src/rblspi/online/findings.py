@@ -107,8 +107,9 @@ def no_reward(case: Case) -> Iterator[Finding]:
     yield Finding(
         "It has never seen a reward that tells good from bad.",
         f"all {case.seen:,} rewards were {value:g}, and {ended}",
-        "longer episodes or more steps; an agent that explores far (--algo rlsvi, or psrl and "
-        "opsrl for discrete observations); a reward on the way to the goal",
+        "longer episodes or more steps; an agent that explores far (--algo opsrl for discrete "
+        "observations, fitted-rmax for one to four numbers, else rlsvi); a reward on the way to "
+        "the goal",
     )
 
 
