@@ -39,6 +39,7 @@ from rblspi.policies import LinearPolicy
 from rblspi.rollout import collect
 from rblspi.rollout.loop import AgentFunctions
 from rblspi.rollout.session import Session
+from rblspi.rollout.transition import Transition
 
 CHAIN = Polynomial(4, scale=10, low=-1, high=19)
 OPTIMAL = np.array([0] * 10 + [1] * 10)
@@ -87,16 +88,7 @@ def act(player: Player, x: np.ndarray, allowed: np.ndarray, rng: Any) -> int:
 
 
 @jit
-def observe(
-    player: Player,
-    x: np.ndarray,
-    action: int,
-    reward: float,
-    y: np.ndarray,
-    next_allowed: np.ndarray,
-    end: int,
-    rng: Any,
-) -> None:
+def observe(player: Player, transition: Transition, rng: Any) -> None:
     """Learn nothing."""
 
 

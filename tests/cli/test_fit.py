@@ -61,6 +61,12 @@ def test_the_value_of_a_saved_policy_comes_with_an_interval(logs, tmp_path, caps
     assert LinearPolicy.load(values / "policy.npz").provenance["algorithm"] == "lstd"
     assert run("fit", logs, "--algo", "blstd", *arguments) == 0
     assert "BLSTD: 9,000 transitions, 10 weights" in capsys.readouterr().out
+    said = set()
+    for alpha in (1e-3, 1e3):
+        prior = ("--set", f"prior_precision={alpha}")
+        assert run("fit", logs, "--algo", "blstd", "--policy", file, *prior, *arguments) == 0
+        said.add(capsys.readouterr().out.splitlines()[-1])
+    assert len(said) == 2  # the prior that was asked for is the prior of the value, too
 
 
 def test_a_policy_of_an_environment_made_with_arguments(tmp_path, capsys):

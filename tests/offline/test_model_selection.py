@@ -74,6 +74,15 @@ def test_whole_numbers_need_no_choice():
     assert len(selection.candidates) == 1
 
 
+def test_a_single_short_episode_has_no_other_half_to_choose_by():
+    log = in_proportion().rows(0, 50)
+    for one in (log, as_numbers(log)):
+        one = one._replace(truncated=np.arange(50) == 49)
+        assert not halves(one).any()
+        selection = select([one], 2, DISCOUNT)
+        assert selection.candidates == candidates([one], None)[:1]
+
+
 @pytest.mark.parametrize("estimator", [FQI, LSPI, BLSPI])
 def test_nothing_but_the_discount_is_needed(estimator):
     fitted = estimator(discount=DISCOUNT).fit(in_proportion())

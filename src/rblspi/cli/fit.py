@@ -392,6 +392,8 @@ def _chosen(selection: Selection) -> str:
 def _report_value(estimator: Any, job: Job, policy: Any) -> None:
     from rblspi.offline import policy_value
 
+    priors = ("prior_precision", "noise_precision")  # which LSTD does not have
+    settings = {name: getattr(estimator, name) for name in priors if hasattr(estimator, name)}
     value = policy_value(
         job.data,
         policy,
@@ -400,6 +402,7 @@ def _report_value(estimator: Any, job: Job, policy: Any) -> None:
         discount=estimator.discount,
         ridge=estimator.ridge,
         observation_space=job.observation_space,
+        **settings,
     )
     print(f"value of the policy in its first states: {value}")
 

@@ -63,9 +63,12 @@ def select(
     offered = candidates(chunks, space)
     log = first_rows(chunks)
     half = halves(log)
+    default_alone = Selection(offered[0].basis, offered[0].ridge, offered[:1])
+    if len(offered) == 1 or not half.any():  # a single short episode has no other half
+        return default_alone
     judges = [Judge.of(_part(log, held), actions, discount) for held in (half, ~half)]
-    if len(offered) == 1 or not all(judge.can_tell for judge in judges):
-        return Selection(offered[0].basis, offered[0].ridge, offered[:1])
+    if not all(judge.can_tell for judge in judges):
+        return default_alone
     tried = [
         candidate._replace(
             values=tuple(
