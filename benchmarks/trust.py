@@ -148,7 +148,8 @@ def fitted(name: str, seed: int) -> dict[str, Any]:
     (unit,) = domain.log
     log = gathered(domain.env, seed=seed, **{unit: int(size)})
     fqi = FQI(discount=domain.discount).fit(log)
-    report = trust(fqi.act, log, fqi.basis_, discount=domain.discount, converged=fqi.converged_)
+    settings = {"values": fqi.predict, "converged": fqi.converged_}
+    report = trust(fqi.act, log, fqi.basis_, discount=domain.discount, **settings)
     score = domain.score(domain.env, fqi)
     return {"score": score, "success": score >= domain.good, **report.plain()}
 

@@ -6,7 +6,7 @@ import pytest
 from rblspi.data import Transitions
 from rblspi.features import Polynomial
 from rblspi.offline import BLSTD, policy_value
-from rblspi.offline.local_model import LocalModel, SecondEstimate, share_beyond
+from rblspi.offline.local_model import LocalModel, SecondEstimate, follow_in_model
 
 DISCOUNT = 0.9
 #: too small a basis for values that fall by steps
@@ -57,7 +57,7 @@ def test_an_action_that_was_never_logged_has_no_value():
 @pytest.mark.parametrize(("high", "first"), [(6.0, 2.0), (6.0, 4.0), (3.0, 1.0)])
 def test_what_lies_beyond_the_log_is_discounted_from_where_the_policy_leaves_it(high, first):
     log = walks(np.random.default_rng(0), 1000, high=high)
-    share = share_beyond(right, log, np.array([[first]]), fitted(log))
+    share = follow_in_model(right, log, DISCOUNT, np.array([[first]])).beyond
     # the last place within the log is at its end or less than a step before it
     steps = int(np.floor(high - first)) + 1
     assert share == pytest.approx(DISCOUNT**steps)

@@ -3,7 +3,9 @@ import numpy as np
 import pytest
 
 from rblspi import Polynomial
+from rblspi.environments.chain_walk import ChainWalk
 from rblspi.offline import policy_value, support, trust
+from rblspi.offline.paths import first_states
 from rblspi.rollout import collect
 from tests.support.chain import DISCOUNT, OPTIMAL, random_episodes
 from tests.support.logs import joined
@@ -61,8 +63,7 @@ def test_an_interval_is_never_narrow_where_the_log_cannot_tell(identifier, limit
 def test_a_log_of_the_policy_itself_supports_it(seed):
     log = car_log(CARS[0], seed, policy=act, episodes=10)
     found = support(swing, log, discount=0.99)
-    assert set(words(found).values()) == {"good"}
-    assert found[0].value > log.size / 4
+    assert words(found) == {"beyond the log": "good"}
 
 
 def test_the_verdict_is_the_worst_word():
@@ -71,7 +72,7 @@ def test_the_verdict_is_the_worst_word():
     assert words(near.findings)["gain over the log"] == "doubtful"
     far = trust(swing, car_log(CARS[0], 0, limit=50), SMALL, discount=0.99)
     assert far.verdict == "do not trust"
-    assert str(far).startswith("trust report: do not trust\n  effective sample ")
+    assert str(far).startswith("trust report: do not trust\n  beyond the log ")
 
 
 def test_discrete_states_have_to_be_the_same():
@@ -86,7 +87,7 @@ def test_discrete_states_have_to_be_the_same():
     right = support(lambda states: np.ones(len(states), int), left, discount=DISCOUNT)
     assert right[0].value == 0.0  # not a row of this action
     assert right[1].value == 1.0
-    assert words(right)["extrapolated share"] == "bad"
+    assert words(right)["beyond the log"] == "bad"
 
 
 def test_every_row_of_one_state_counts_the_same():
@@ -103,7 +104,9 @@ def test_the_units_of_rewards_and_observations_change_no_word(factor):
     plain = trust(optimal, CHAIN, discount=DISCOUNT)
     scaled = trust(optimal, CHAIN._replace(rewards=CHAIN.rewards * factor), discount=DISCOUNT)
     assert words(scaled.findings) == words(plain.findings)
-    assert scaled.findings[-1].value == pytest.approx(plain.findings[-1].value * factor)
+    for one, other in zip(plain.findings, scaled.findings, strict=True):
+        unit = factor if one.name == "gain over the log" else 1.0
+        assert other.value == pytest.approx(one.value * unit)
 
     log = car_log(CARS[0], 0, limit=50)
     other = log._replace(
@@ -111,6 +114,48 @@ def test_the_units_of_rewards_and_observations_change_no_word(factor):
         next_observations=log.next_observations * [factor, 1.0],
     )
     assert support(swing, other, discount=0.99) == support(swing, log, discount=0.99)
+
+
+def test_a_promise_is_kept_if_the_paths_show_the_gain():
+    exact = ChainWalk().exact_action_values(OPTIMAL, DISCOUNT)
+
+    def share(values):
+        report = trust(optimal, CHAIN, discount=DISCOUNT, values=values)
+        return {f.name: f for f in report.findings}["promise not kept"]
+
+    assert share(lambda states, actions: exact[states, actions]).value < 0.05
+    most = share(lambda states, actions: np.full(len(states), 1e9))  # clipped to 1 / (1 - 0.9)
+    starts = CHAIN.observations[CHAIN.starts()]
+    assert most.word == "bad"
+    assert most.value >= 1.0 - exact[starts, OPTIMAL[starts]].mean() / 10.0
+
+
+def test_decisions_that_cost_nothing_are_not_undecided():
+    """Two actions that do the same: either is right. Few rows of the chain: some may be wrong."""
+    rng = np.random.default_rng(0)
+    states, actions = rng.integers(2, size=(2, 2000))
+    ended = np.ones(2000, bool)
+    log = type(CHAIN).from_arrays(states, actions, actions * 1.0, states, ended)
+    same = log._replace(rewards=states + 0.01 * rng.standard_normal(2000))
+
+    def undecided(policy, log):
+        report = trust(policy, log, discount=DISCOUNT)
+        return {f.name: f for f in report.findings}["undecided"]
+
+    assert undecided(lambda at: np.ones(len(at), int), log).value == pytest.approx(0.0, abs=1e-9)
+    assert undecided(lambda at: np.zeros(len(at), int), same).value == 0.0  # nor is there a gain
+    assert undecided(optimal, CHAIN).word == "good"
+    assert undecided(optimal, CHAIN.rows(0, 200)).value > undecided(optimal, CHAIN).value
+
+
+def test_a_single_episode_starts_wherever_its_segments_do():
+    chain = np.arange(401) % 20
+    one = type(CHAIN).from_arrays(
+        chain[:-1], np.ones(400, int), np.zeros(400), chain[1:], np.zeros(400, bool)
+    )
+    assert one.starts().sum() == 1
+    assert first_states(one).tolist() == [0, 0, 0, 0]  # rows 0, 100, 200 and 300
+    assert len(first_states(CHAIN)) == 10
 
 
 def test_a_state_that_hides_the_velocity_has_a_memory():

@@ -422,6 +422,7 @@ def _trust(estimator: Any, job: Job) -> TrustReport:
         job.data,
         estimator.basis_,
         discount=estimator.discount,
+        values=estimator.predict,
         converged=estimator.converged_,
         observation_space=job.observation_space,
     )

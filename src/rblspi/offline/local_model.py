@@ -24,13 +24,15 @@ from rblspi.core.types import Integers, Mask, Matrix, Vector
 from rblspi.data.transitions import Transitions
 from rblspi.offline.blstd import BLSTD
 from rblspi.offline.model_selection import halves
-from rblspi.offline.paths import horizon, relative_discounts
+from rblspi.offline.paths import Paths, horizon, lasting, relative_discounts
 from rblspi.policies.given import PolicyFunction
 
 #: near transitions that take turns from step to step: one alone may be an odd one
 NEIGHBOURS = 3
 #: states in which the two halves are compared
 STATES = 100
+#: the share of rows that count as near those of the other episodes
+USUAL = 0.99
 
 
 class LocalModel(NamedTuple):
@@ -61,16 +63,20 @@ class LocalModel(NamedTuple):
         discounts = relative_discounts(log, discount)
         return cls(scale, trees, rows, after - before, log.rewards, log.terminated, *discounts)
 
-    def nearby(self, states: Matrix, actions: Integers, rank: int) -> Integers:
-        """The nearest transition of the action, or the next nearest; -1 if there is none."""
-        found = np.full(len(states), -1)
+    def nearby(self, states: Matrix, actions: Integers, rank: int) -> tuple[Integers, Vector]:
+        """The nearest transition of the action, or the next nearest, and how far the nearest is.
+
+        The transition is -1 and infinitely far if the action was never logged.
+        """
+        found, distances = np.full(len(states), -1), np.full(len(states), np.inf)
         for action, tree in self.trees.items():
             here = np.flatnonzero(actions == action)
             if not len(here):
                 continue
-            _, places = tree.query(states[here] / self.scale, [1 + min(rank, tree.n - 1)])
-            found[here] = self.rows[action][places[:, 0]]
-        return found
+            ranks = [1, 1 + min(rank, tree.n - 1)]
+            apart, places = tree.query(states[here] / self.scale, ranks)
+            found[here], distances[here] = self.rows[action][places[:, 1]], apart[:, 0]
+        return found, distances
 
     def values(
         self, states: Matrix, actions: Integers, policy: PolicyFunction, values: BLSTD
@@ -82,7 +88,7 @@ class LocalModel(NamedTuple):
         returns, weight = np.zeros(len(states)), np.ones(len(states))
         going, shape = np.arange(len(states)), values.features_.shape
         for step in range(horizon(self.discount)):
-            near = self.nearby(states, actions, step % NEIGHBOURS)
+            near, _ = self.nearby(states, actions, step % NEIGHBOURS)
             returns[going] += weight * np.where(near < 0, np.nan, self.rewards[near])
             on = ~self.terminated[near] & (near >= 0)
             states, going = states[on] + self.moves[near[on]], going[on]
@@ -95,42 +101,55 @@ class LocalModel(NamedTuple):
         return returns
 
 
-def share_beyond(
-    policy: PolicyFunction, log: Transitions, firsts: NDArray[Any], values: BLSTD
-) -> float:
-    """The discounted share of a policy's future that the log says nothing about: E gamma^t.
+def follow_in_model(
+    policy: PolicyFunction, log: Transitions, discount: float, firsts: NDArray[Any]
+) -> Paths:
+    """Follow the policy from first observations, in the model of the whole log.
 
-    t is the time at which the policy, followed from first observations, is further from the log
-    than any row of it is from all others with its action, or where its action was never logged.
-    From there on nothing is known.
+    With the time t at which a path is further from the log than one half of the episodes usually is
+    from the other, or at which the action was never logged, E gamma^t of its future is beyond the
+    log: nothing is known of it. The path itself goes on by what is nearest.
     """
-    shape = values.features_.shape
-    model = LocalModel.of(log, np.ones(log.size, bool), values.discount)
-    limits = {action: _largest_distance(tree) for action, tree in model.trees.items()}
+    shape, model = log.observations.shape[1:], LocalModel.of(log, np.ones(log.size, bool), discount)
+    limit = _usual_distance(log)
     chosen = firsts[np.linspace(0, len(firsts) - 1, min(STATES, len(firsts))).astype(np.int64)]
     states, weight, lost = chosen.reshape(len(chosen), -1).astype(np.float64), 1.0, 0.0
+    path, returns, weights = np.arange(len(states)), np.zeros(len(states)), np.zeros(log.size)
     early = np.ones(len(states))  # the discounts of the paths, relative to the weight
+    inside = np.ones(len(states), bool)
     for step in range(horizon(model.discount)):
         actions = np.asarray(policy(states.reshape(-1, *shape)))
-        near = model.nearby(states, actions, step % NEIGHBOURS)
+        near, distance = model.nearby(states, actions, step % NEIGHBOURS)
+        far = distance > limit
+        lost += weight * float(early[inside & far].sum())
         known = near >= 0
-        for action, tree in model.trees.items():
-            here = np.flatnonzero(actions == action)
-            if len(here):
-                known[here] &= tree.query(states[here] / model.scale)[0] <= limits[action]
-        lost += weight * float(early[~known].sum())
-        weight *= model.discount
-        on = known & ~model.terminated[near]
+        near, path, early, inside = near[known], path[known], early[known], (inside & ~far)[known]
+        returns[path] += weight * early * model.rewards[near]
+        np.add.at(weights, near, weight * early)
+        on = ~model.terminated[near]
+        states, path, inside = states[known][on] + model.moves[near[on]], path[on], inside[on]
         early = early[on] * model.relative[near[on]]
-        states = states[on] + model.moves[near[on]]
+        weight *= model.discount
         if not len(states):
             break
-    return lost / len(chosen)
+    returns[path] *= lasting(weight)
+    return Paths(weights, returns, lost / len(chosen))
 
 
-def _largest_distance(tree: KDTree) -> float:
-    """The largest distance of a row from its nearest neighbour."""
-    return float(tree.query(tree.data, [2])[0].max()) if tree.n > 1 else 0.0
+def _usual_distance(log: Transitions) -> float:
+    """The distance within which most rows have one of the other half of the episodes.
+
+    The nearest row of all would not do: it is often the next one of the same episode. A single
+    short episode has no other half, and nothing tells how near is near.
+    """
+    half, rows = halves(log), log.observations.reshape(log.size, -1)
+    apart = [
+        LocalModel.of(log, ~part, 1.0).nearby(rows[part], log.actions[part], 0)[1]
+        for part in (half, ~half)
+    ]
+    known = np.concatenate(apart)
+    known = known[np.isfinite(known)]
+    return float(np.quantile(known, USUAL)) if len(known) else 0.0
 
 
 @dataclass(frozen=True, eq=False)

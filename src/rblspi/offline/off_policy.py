@@ -12,10 +12,12 @@ the mean of phi(s, pi(s)) over first states. Its error has four sources.
 - The basis, which no posterior over its weights knows of. Without ridge the residuals of least
   squares are orthogonal to the features, so no correction in the same features finds that error; in
   a finer basis, the correction equals the difference of the two estimates. The interval contains
-  the estimates in all finer bases, see `rblspi.features.refinement`. An estimate that no sequence
-  of logged rewards can reach is wrong by at least as much as it is out of reach.
-- What the policy does where there are no data. Following it in a `LocalModel`, it may leave the
-  data after some steps; the rest of its value, discounted, may be anything that the rewards allow.
+  the estimates in all finer bases, see `rblspi.features.refinement`, and in continuous states the
+  one without a basis, by following the policy in a `LocalModel`. An estimate that no sequence of
+  logged rewards can reach is wrong by at least as much as it is out of reach, and is replaced by
+  the nearest value that they can.
+- What the policy does where there are no data. In the same model it may leave the data after some
+  steps; the rest of its value, discounted, may be anything that the rewards allow.
 
 Noise is the larger of the first two; the interval is as wide as all of them together, and ends
 where values with the logged rewards do. If the data hardly contain what the policy does
@@ -42,11 +44,9 @@ from rblspi.features import BasisLike
 from rblspi.offline.accumulation import Data, batch_rows, chunks_of, require_finite
 from rblspi.offline.blstd import BLSTD, finer_fits
 from rblspi.offline.fitted_q import attainable, conceivable
-from rblspi.offline.local_model import share_beyond
 from rblspi.offline.model_selection import first_rows
 from rblspi.offline.observed_space import are_states
-from rblspi.offline.paths import follow
-from rblspi.offline.support import BAD, support_of, worst
+from rblspi.offline.support import BAD, followed, support_of, worst
 from rblspi.policies.given import PolicyFunction
 
 
@@ -57,7 +57,7 @@ class PolicyValue(NamedTuple):
     std: float  # of all errors together
     posterior_std: float  # the standard error by the posterior
     sampling_std: float  # the standard error by the variation between episodes
-    basis_error: float  # the largest difference from the estimate in a finer basis
+    basis_error: float  # the largest difference from an estimate in a finer basis or in none
     beyond: float  # the discounted share of the policy's future that is beyond the data
     low: float  # from low to high: the interval for the requested confidence
     high: float
@@ -133,24 +133,24 @@ def policy_value(
     posterior_std, sampling_std = (float(std) for std in np.sqrt(variances))
 
     mean = float(values.mean())
-    others = (
-        _action_features(other, firsts, policy) @ other.weights_
+    others = [
+        float((_action_features(other, firsts, policy) @ other.weights_).mean())
         for other in finer_fits(blstd, chunks)
-    )
-    basis_error = max((abs(float(other.mean()) - mean) for other in others), default=0.0)
+    ]
     rows = first_rows(chunks)
-    paths = follow(policy, rows, discount, 0, firsts)
-    beyond = paths.extrapolated  # discrete states are logged or not
+    paths = followed(policy, rows, discount, firsts)
     if not are_states(rows.observations):
-        beyond = share_beyond(policy, rows, firsts, blstd)
+        others.append(float(paths.returns.mean()))
+    basis_error = max((abs(other - mean) for other in others), default=0.0)
     least, most = attainable(chunks, discount)
     out_of_reach = max(0.0, least - mean, mean - most)
     reach = float(student.ppf(0.5 + confidence / 2.0, max(len(segments) - 1, 1)))
-    half = reach * max(posterior_std, sampling_std) + basis_error + out_of_reach
-    half += beyond * (most - least)
+    half = reach * max(posterior_std, sampling_std) + max(basis_error, out_of_reach)
+    half += paths.beyond * (most - least)
     require_finite(mean, half)
     low, high = max(mean - half, least), min(mean + half, most)
-    word = worst(support_of(paths))
+    mean = min(max(mean, least), most)
+    word = worst(support_of(paths, rows))
     if word == BAD:
         low, high = conceivable(chunks, discount)
         half = max(high - mean, mean - low)
@@ -160,7 +160,7 @@ def policy_value(
         posterior_std=posterior_std,
         sampling_std=sampling_std,
         basis_error=basis_error,
-        beyond=beyond,
+        beyond=paths.beyond,
         low=low,
         high=high,
         segments=len(segments),

@@ -1,9 +1,11 @@
 """Following a policy in a log: from a transition to another one that starts near where it led.
 
 From a first state, take a logged transition that starts near it with the action of the policy, go
-to where that one led, and repeat. Each decision counts with its discount. Where the log ends before
-the policy does, the paths go round in a few rows at the edge of the data, or jump to rows that are
-far away.
+to where that one led, and repeat. Each decision counts with its discount. A path ends where the
+log has no such transition.
+
+In continuous states a path jumps from row to row, and goes round in a few rows at the edge of the
+data where the policy would leave them: `local_model` follows a policy without jumps.
 """
 
 from __future__ import annotations
@@ -28,8 +30,6 @@ NEIGHBOURS = 3
 REST = 0.01
 #: decisions of a path at the most, which is enough for a discount of 0.995
 LONGEST = 1000
-#: a decision is extrapolated if it is further from the log than this share of the log's own rows
-USUAL = 0.99
 
 
 class Paths(NamedTuple):
@@ -37,51 +37,52 @@ class Paths(NamedTuple):
 
     weights: Vector  # how often every row is used, discounted, (N,)
     returns: Vector  # the discounted sum of rewards of every path
-    extrapolated: float  # the discounted share of decisions that are far from the log
-    distance: float  # their mean distance, in the usual one between rows of the log
+    beyond: float  # the discounted share of the policy's future that the log says nothing about
+
+
+def first_states(log: Transitions) -> NDArray[Any]:
+    """The first observations of the episodes; of the segments, if the log is a single episode.
+
+    An episode that goes on and on has no first state to speak of.
+    """
+    starts = np.flatnonzero(log.starts())
+    if len(starts) == 1:
+        starts = np.flatnonzero(np.diff(log.segments(), prepend=-1))
+    firsts: NDArray[Any] = log.observations[starts]
+    return firsts
 
 
 def follow(
-    policy: PolicyFunction,
-    log: Transitions,
-    discount: float,
-    seed: int,
-    first_observations: NDArray[Any] | None = None,
+    policy: PolicyFunction, log: Transitions, discount: float, seed: int, firsts: NDArray[Any]
 ) -> Paths:
-    """Follow the policy from transition to transition of the log."""
+    """Follow the policy from first observations, from transition to transition of the log."""
     near, rng = Neighbours.of(log), np.random.default_rng(seed)
-    firsts = first_observations
-    if firsts is None:
-        firsts = log.observations[log.starts()]
     at = firsts[rng.choice(len(firsts), PATHS)]
     typical, relative = relative_discounts(log, discount)
     shares = typical ** np.arange(horizon(typical))
-    weights, far, lost, distances = np.zeros(log.size), 0.0, 0.0, 0.0
+    weights, lost = np.zeros(log.size), 0.0
     path, returns = np.arange(PATHS), np.zeros(PATHS)
     early = np.ones(PATHS)  # the discounts of the paths, relative to a share
     for t, share in enumerate(shares):
-        rows, distance = near.draw(at, np.asarray(policy(at)), rng)
-        known = np.isfinite(distance)
+        rows = near.draw(at, np.asarray(policy(at)), rng)
+        known = rows >= 0
         lost += float(early[~known].sum() * shares[t:].sum())  # nor is what follows known
-        rows, distance, path, early = rows[known], distance[known], path[known], early[known]
+        rows, path, early = rows[known], path[known], early[known]
         returns[path] += share * early * log.rewards[rows]
-        far += share * float(early[distance > near.limit].sum())
-        distances += share * float((early * distance).sum())
         np.add.at(weights, rows, share * early)
         going = ~log.terminated[rows]
         at, path = log.next_observations[rows[going]], path[going]
         early = early[going] * relative[rows[going]]
         if not len(at):
             break
-    usual = near.typical * weights.sum()
-    extrapolated = (far + lost) / (weights.sum() + lost)
-    return Paths(weights, returns, extrapolated, distances / usual if usual else 0.0)
+    returns[path] *= lasting(typical ** len(shares))
+    return Paths(weights, returns, lost / (weights.sum() + lost))
 
 
 def follow_log(log: Transitions, discount: float, seed: int) -> Paths:
     """The paths of the log's own policy, whose action is that of any transition nearby."""
     one = log._replace(actions=np.zeros_like(log.actions))
-    return follow(lambda at: np.zeros(len(at), np.int64), one, discount, seed)
+    return follow(lambda at: np.zeros(len(at), np.int64), one, discount, seed, first_states(log))
 
 
 def relative_discounts(log: Transitions, discount: float) -> tuple[float, Vector]:
@@ -100,6 +101,14 @@ def horizon(discount: float) -> int:
     return LONGEST if discount == 1.0 else min(LONGEST, math.ceil(math.log(REST, discount)))
 
 
+def lasting(rest: float) -> float:
+    """The factor by which the return of a path grows if it goes on as it was.
+
+    ``rest`` is the discount of what follows; without a discount, nothing is known of it.
+    """
+    return 1.0 / (1.0 - rest) if rest < 1.0 else 1.0
+
+
 class Neighbours(NamedTuple):
     """The logged transitions near an observation, for each action.
 
@@ -109,8 +118,7 @@ class Neighbours(NamedTuple):
 
     scale: Vector
     trees: dict[int, tuple[KDTree, Integers, Integers]]  # of places; rows by place; how many each
-    limit: float  # a distance that few rows of the log have from their nearest neighbour
-    typical: float  # the mean of those distances
+    discrete: bool
 
     @classmethod
     def of(cls, log: Transitions) -> Neighbours:
@@ -118,34 +126,29 @@ class Neighbours(NamedTuple):
         flat = log.observations.reshape(log.size, -1).astype(np.float64)
         scale = flat.std(axis=0)
         scale[scale == 0.0] = 1.0
-        trees, distances = {}, [np.zeros(1)]  # one place has no distance
+        trees = {}
         for action in np.unique(log.actions):
             rows = np.flatnonzero(log.actions == action)
             places, group, counts = np.unique(
                 flat[rows] / scale, axis=0, return_inverse=True, return_counts=True
             )
-            tree = KDTree(places)
-            trees[int(action)] = (tree, rows[np.argsort(group.ravel(), kind="stable")], counts)
-            if len(places) > 1:
-                distances.append(tree.query(places, 2)[0][:, 1])
-        if are_states(log.observations):
-            return cls(scale, trees, 0.0, 0.0)
-        apart = np.concatenate(distances)
-        return cls(scale, trees, float(np.quantile(apart, USUAL)), float(apart.mean()))
+            by_place = rows[np.argsort(group.ravel(), kind="stable")]
+            trees[int(action)] = (KDTree(places), by_place, counts)
+        return cls(scale, trees, are_states(log.observations))
 
     def draw(
         self, observations: NDArray[Any], actions: Integers, rng: np.random.Generator
-    ) -> tuple[Integers, Vector]:
-        """A row near every observation, and the distance of the nearest one, perhaps infinite."""
+    ) -> Integers:
+        """A row near every observation; -1 where there is none."""
         places = observations.reshape(len(observations), -1) / self.scale
-        rows, nearest = np.zeros(len(places), np.int64), np.full(len(places), np.inf)
+        rows = np.full(len(places), -1, np.int64)
         for action in set(actions.tolist()) & self.trees.keys():
             tree, by_place, counts = self.trees[action]
-            here, count = actions == action, min(NEIGHBOURS if self.limit else 1, tree.n)
+            here, count = actions == action, min(1 if self.discrete else NEIGHBOURS, tree.n)
             distance, index = tree.query(places[here], range(1, count + 1))
             drawn = index[np.arange(len(index)), rng.integers(count, size=len(index))]
             ends = np.cumsum(counts)[drawn]
-            rows[here] = by_place[ends - rng.integers(1, counts[drawn] + 1)]
-            exact = self.limit > 0.0 or np.isclose(distance[:, 0], 0.0)
-            nearest[here] = np.where(exact, distance[:, 0], np.inf)
-        return rows, nearest
+            found = by_place[ends - rng.integers(1, counts[drawn] + 1)]
+            there = not self.discrete or np.isclose(distance[:, 0], 0.0)
+            rows[here] = np.where(there, found, -1)
+        return rows

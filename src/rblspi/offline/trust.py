@@ -1,17 +1,19 @@
 """Can a policy be trusted, as far as the log can tell? A word for every reason to doubt it.
 
-A log can only speak for what it contains. Whether it contains what the policy would do is found by
-following the policy in the log itself, see `paths`.
+A log can only speak for what it contains. Whether it contains what the policy would do, and what
+the policy is worth then, is found by following it in the log itself, see `support`.
 """
 
 from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
+from scipy.stats import norm
 
 from rblspi.core import check
 from rblspi.core.types import Integers, Mask, Matrix, Vector
@@ -21,15 +23,20 @@ from rblspi.model.posterior import ConditionWarning
 from rblspi.offline.accumulation import Data, chunks_of
 from rblspi.offline.blstd import BLSTD
 from rblspi.offline.comparison import Comparison, compare
+from rblspi.offline.fitted_q import attainable
 from rblspi.offline.model_selection import candidates, first_rows, halves
-from rblspi.offline.paths import PATHS, follow, follow_log
+from rblspi.offline.observed_space import are_states
+from rblspi.offline.paths import Paths, first_states, follow_log
 from rblspi.offline.support import (
     BAD,
     DOUBTFUL,
     GOOD,
+    LITTLE,
+    MUCH,
     SOME,
     WORDS,
     Finding,
+    followed,
     support_of,
     word,
     worst,
@@ -87,6 +94,7 @@ def trust(
     basis: BasisLike | None = None,
     *,
     discount: float,
+    values: Callable[[Any, Any], Vector] | None = None,
     converged: bool | None = None,
     observation_space: gym.Space[Any] | None = None,
     seed: int = 0,
@@ -102,6 +110,8 @@ def trust(
     basis : Basis, optional
         In which values are estimated; by default that of `FQI`.
     discount : float
+    values : callable, optional
+        What the learner of the policy takes observations and actions to be worth: its ``predict``.
     converged : bool, optional
         Whether policy iteration converged.
     observation_space : gymnasium.Space, optional
@@ -114,17 +124,25 @@ def trust(
     chosen = candidates([rows], observation_space)[0].basis if basis is None else basis
     taken = (rows.actions, policy(rows.observations), policy(rows.next_observations))
     actions = 1 + max(int(np.max(column)) for column in taken)
-    paths = follow(policy, rows, discount, seed)
-    found = support_of(paths)
+    firsts = first_states(rows)
+    paths = followed(policy, rows, discount, firsts, seed)
     settings: dict[str, Any] = {"discount": discount, "observation_space": observation_space}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConditionWarning)  # which the findings say in other words
         blstd = BLSTD(chosen, actions, **settings).fit(rows, policy)
         gain = compare(policy, None, rows, chosen, actions, **settings)
-    values = blstd.predict(rows.observations, np.asarray(taken[1]))
-    found += [_basis(gain, float(np.std(values))), _markov(blstd, policy, rows)]
+    spread = float(np.std(blstd.predict(rows.observations, np.asarray(taken[1]))))
+    own = follow_log(rows, discount, seed).returns
     same = float(np.mean(rows.actions == taken[1])) >= SAME
-    found.append(_better(gain, paths.returns - follow_log(rows, discount, seed).returns, same))
+    found = support_of(paths, rows)
+    found += [_basis(gain, spread), _markov(blstd, policy, rows)]
+    found.append(_better(gain, paths.returns, own, same))
+    more = paths.returns.mean() - own.mean()
+    if are_states(rows.observations):
+        found.append(_decisions(blstd, np.asarray(taken[1]), rows, paths, more))
+    if values is not None:
+        promised = np.clip(values(firsts, policy(firsts)), *attainable([rows], discount))
+        found.append(_promise(more, float(promised.mean() - own.mean())))
     if converged is not None:
         how, advice = (GOOD, "") if converged else (BAD, "more transitions, or another basis")
         found.append(Finding("converged", float(converged), how, advice))
@@ -141,18 +159,50 @@ def _basis(gain: Comparison, spread: float) -> Finding:
     return Finding("disagreement of bases", share, found, "" if found == GOOD else "a finer basis")
 
 
-def _better(gain: Comparison, differences: Vector, same: bool) -> Finding:
+def _better(gain: Comparison, returns: Vector, own: Vector, same: bool) -> Finding:
     """Is the policy better than the log's own? By the interval of `compare`, and along paths.
 
     A policy that does other things than the log's own, without a gain along paths, is bad.
     """
     found, advice = DOUBTFUL, "it may be no better than the log's own policy: log more"
-    error = float(differences.std()) / math.sqrt(PATHS)
-    if gain.high < 0.0 or not (same or differences.mean() > 2.0 * error):
+    more = float(returns.mean() - own.mean())
+    error = math.sqrt(returns.var() / len(returns) + own.var() / len(own))
+    if gain.high < 0.0 or not (same or more > 2.0 * error):
         found, advice = BAD, "nothing shows that it is better: keep the log's own policy"
     elif gain.low > 0.0:
         found, advice = GOOD, ""
-    return Finding("gain over the log", float(differences.mean()), found, advice)
+    return Finding("gain over the log", more, found, advice)
+
+
+def _decisions(
+    blstd: BLSTD, chosen: Integers, log: Transitions, paths: Paths, gain: float
+) -> Finding:
+    """What wrong decisions may cost, as a share of the gain over the log.
+
+    The gap between the value of the action of the policy and that of another one is normal, with
+    mean m and deviation s, of which E max(0, -gap) = s phi(m/s) - m Phi(-m/s) is lost. The best of
+    the other actions counts, and every decision with its discounted number along the paths: to
+    first order the loss of a policy is the sum of those of its decisions.
+    """
+    mean, std = blstd.predict(log.observations, return_std=True)
+    rows = np.arange(log.size)
+    gap = mean[rows, chosen][:, None] - mean
+    deviation = np.hypot(std, std[rows, chosen][:, None])
+    deviation[rows, chosen] = 0.0  # nothing is lost by what it does
+    z = np.divide(gap, deviation, out=np.full_like(gap, np.inf), where=deviation > 0.0)
+    lost = deviation * norm.pdf(z) - gap * norm.cdf(-z)
+    total = float(paths.weights @ lost.max(axis=1)) / len(paths.returns)
+    share = total / gain if gain > 0.0 else 0.0  # without a gain, that is the finding
+    found = word(share, LITTLE, MUCH)
+    return Finding("undecided", share, found, "" if found == GOOD else "log more of all actions")
+
+
+def _promise(gain: float, promised: float) -> Finding:
+    """The share of the gain over the log that the learner promises and the paths do not show."""
+    share = max(0.0, 1.0 - gain / promised) if promised > 0.0 else 0.0
+    found = word(share, LITTLE, MUCH)
+    advice = "" if found == GOOD else "its values are not to be had from these data: log more"
+    return Finding("promise not kept", share, found, advice)
 
 
 def _markov(blstd: BLSTD, policy: PolicyFunction, log: Transitions) -> Finding:
