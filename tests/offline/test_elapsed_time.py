@@ -16,7 +16,7 @@ from rblspi.offline.fitted_q import attainable
 from rblspi.offline.importance_sampling import per_decision, self_normalised
 from rblspi.offline.judge import Judge
 from rblspi.offline.local_model import SecondEstimate
-from rblspi.offline.paths import follow
+from rblspi.offline.paths import first_states, follow
 from rblspi.offline.value_errors import evaluate_values
 
 DISCOUNT = 0.9
@@ -115,8 +115,8 @@ def test_steps_of_two_units_have_the_squared_discount(make, basis):
     twice = LSTD(basis, ACTIONS, discount=DISCOUNT).fit(timed, always(1))
     np.testing.assert_allclose(twice.weights_, square.weights_, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(
-        follow(always(1), timed, DISCOUNT, 0).returns,
-        follow(always(1), plain(timed), DISCOUNT**2, 0).returns,
+        follow(always(1), timed, DISCOUNT, 0, first_states(timed)).returns,
+        follow(always(1), plain(timed), DISCOUNT**2, 0, first_states(timed)).returns,
         rtol=1e-10,
     )
     ours, theirs = (
@@ -189,7 +189,9 @@ def test_the_values_of_a_chain_are_known():
     ]
     for model in learnt:
         np.testing.assert_allclose(np.ravel(model.predict(states)), CHAIN, rtol=1e-10)
-    np.testing.assert_allclose(follow(always(0), log, DISCOUNT, 0).returns, CHAIN[0], rtol=1e-12)
+    np.testing.assert_allclose(
+        follow(always(0), log, DISCOUNT, 0, first_states(log)).returns, CHAIN[0], rtol=1e-12
+    )
     every = estimates(
         log, always(0), OneHot(), 1, discount=DISCOUNT, propensities=np.ones(log.size), ridge=1e-12
     )

@@ -71,3 +71,13 @@ def test_an_interval_allows_for_what_the_log_does_not_contain():
     assert found.beyond == pytest.approx(DISCOUNT**3)
     assert found.low <= value_of(np.array([1.0]))[0] <= found.high
     assert found.high - found.low > 0.5 * found.beyond * 10.0
+
+
+def test_where_states_recur_all_their_transitions_take_turns():
+    """A coin: from 0.5, one step to 1.5 for a reward of 0 or 1, and the end."""
+    rewards = np.arange(200) % 4 == 0
+    place, ended = np.full((200, 1), 0.5), np.ones(200, bool)
+    coin = Transitions.from_arrays(place, np.zeros(200, int), rewards * 1.0, place + 1.0, ended)
+    paths = follow_in_model(lambda at: np.zeros(len(at), int), coin, DISCOUNT, place)
+    assert paths.returns.mean() == pytest.approx(0.25)
+    assert (paths.weights <= 1.0).all()  # 100 paths, 200 rows

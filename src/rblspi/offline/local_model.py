@@ -42,8 +42,9 @@ class LocalModel(NamedTuple):
     """
 
     scale: Vector  # (d,)
-    trees: dict[int, KDTree]  # of where the transitions of an action start
-    rows: dict[int, Integers]  # which transitions these are
+    trees: dict[int, KDTree]  # of the places where the transitions of an action start
+    rows: dict[int, Integers]  # which transitions these are, by place
+    counts: dict[int, Integers]  # how many start at each place: more than one if states recur
     moves: Matrix  # s' - s, (N, d)
     rewards: Vector
     terminated: Mask
@@ -57,25 +58,37 @@ class LocalModel(NamedTuple):
         after = log.next_observations.reshape(log.size, -1)
         scale = before.std(axis=0)
         scale[scale == 0.0] = 1.0
-        rows = {int(a): np.flatnonzero(part & (log.actions == a)) for a in np.unique(log.actions)}
-        rows = {action: chosen for action, chosen in rows.items() if len(chosen)}
-        trees = {action: KDTree(before[chosen] / scale) for action, chosen in rows.items()}
+        trees, rows, counts = {}, {}, {}
+        for action in np.unique(log.actions[part]).tolist():
+            chosen = np.flatnonzero(part & (log.actions == action))
+            places, place, counts[action] = np.unique(
+                before[chosen] / scale, axis=0, return_inverse=True, return_counts=True
+            )
+            trees[action] = KDTree(places)
+            rows[action] = chosen[np.argsort(place.ravel(), kind="stable")]
         discounts = relative_discounts(log, discount)
-        return cls(scale, trees, rows, after - before, log.rewards, log.terminated, *discounts)
+        return cls(
+            scale, trees, rows, counts, after - before, log.rewards, log.terminated, *discounts
+        )
 
-    def nearby(self, states: Matrix, actions: Integers, rank: int) -> tuple[Integers, Vector]:
-        """The nearest transition of the action, or the next nearest, and how far the nearest is.
+    def nearby(self, states: Matrix, actions: Integers, step: int) -> tuple[Integers, Vector]:
+        """A transition of the action near every state, and how far the nearest is.
 
-        The transition is -1 and infinitely far if the action was never logged.
+        From step to step, those of the nearest places take turns, or those of the nearest place
+        if there are enough. The transition is -1 and infinitely far if the action was never logged.
         """
         found, distances = np.full(len(states), -1), np.full(len(states), np.inf)
         for action, tree in self.trees.items():
             here = np.flatnonzero(actions == action)
             if not len(here):
                 continue
-            ranks = [1, 1 + min(rank, tree.n - 1)]
+            ranks = [1, 1 + min(step % NEIGHBOURS, tree.n - 1)]
             apart, places = tree.query(states[here] / self.scale, ranks)
-            found[here], distances[here] = self.rows[action][places[:, 1]], apart[:, 0]
+            counts = self.counts[action]
+            place = np.where(counts[places[:, 0]] >= NEIGHBOURS, *places.T)
+            last = np.cumsum(counts)[place] - 1
+            found[here] = self.rows[action][last - (step + here) % counts[place]]
+            distances[here] = apart[:, 0]
         return found, distances
 
     def values(
@@ -88,7 +101,7 @@ class LocalModel(NamedTuple):
         returns, weight = np.zeros(len(states)), np.ones(len(states))
         going, shape = np.arange(len(states)), values.features_.shape
         for step in range(horizon(self.discount)):
-            near, _ = self.nearby(states, actions, step % NEIGHBOURS)
+            near, _ = self.nearby(states, actions, step)
             returns[going] += weight * np.where(near < 0, np.nan, self.rewards[near])
             on = ~self.terminated[near] & (near >= 0)
             states, going = states[on] + self.moves[near[on]], going[on]
@@ -119,7 +132,7 @@ def follow_in_model(
     inside = np.ones(len(states), bool)
     for step in range(horizon(model.discount)):
         actions = np.asarray(policy(states.reshape(-1, *shape)))
-        near, distance = model.nearby(states, actions, step % NEIGHBOURS)
+        near, distance = model.nearby(states, actions, step)
         far = distance > limit
         lost += weight * float(early[inside & far].sum())
         known = near >= 0
