@@ -3,9 +3,10 @@
     python -m benchmarks.bsuite_scores FILE [PROCESSES]
 
 It needs bsuite (`pip install '.[bsuite]'`). The ids were chosen before any of them was run: those
-that fit into three hours of two cores. There is one setting, the defaults: `OPSRL` where
-observations are numbers of boards, and `RBLSPI` elsewhere. Episodes are as many as bsuite asks for.
-Every finished run is a line of FILE, and is not made again.
+that fit into an hour of one core. There is one setting: what `rblspi train` uses for observations
+of this kind, with its defaults. Boards are numbers where `BsuiteEnvironment` has a table of them.
+Episodes are as many as bsuite asks for. Every finished run is a line of FILE, and is not made
+again.
 """
 
 from __future__ import annotations
@@ -21,19 +22,20 @@ from typing import Any
 for _library in ("OPENBLAS", "OMP", "MKL"):
     os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
 
-from rblspi import OPSRL, RBLSPI, Agent
 from rblspi.environments.bsuite_ import RULES, BsuiteEnvironment, History, score, settings
+from rblspi.registry import default_for
 
-#: numbers of the settings of every experiment; in the deep sea 0 to 10 are the sizes 10 to 30
+#: numbers of the settings of every experiment: all where a run takes seconds, and as many as there
+#: is time for elsewhere, spread evenly
 IDS = {
     "bandit": range(20),
     "catch": range(20),
-    "deep_sea": range(11),
-    "deep_sea_stochastic": range(6),
-    "discounting_chain": range(5),
-    "mountain_car": range(4),
-    "umbrella_length": range(0, 15, 2),
-    "cartpole": range(2),
+    "deep_sea": range(21),
+    "umbrella_length": range(0, 23, 4),
+    "cartpole": range(0, 20, 4),
+    "discounting_chain": range(0, 20, 4),
+    "mountain_car": range(0, 20, 4),
+    "deep_sea_stochastic": range(0, 21, 5),
 }
 TABLES = ("bandit", "catch", "deep_sea", "deep_sea_stochastic")
 
@@ -41,18 +43,25 @@ TABLES = ("bandit", "catch", "deep_sea", "deep_sea_stochastic")
 def run(experiment: str, number: int) -> dict[str, Any]:
     """One id, for as many episodes as it asks for."""
     env = BsuiteEnvironment(f"{experiment}/{number}", table=experiment in TABLES)
-    kind: type[Agent] = OPSRL if env.table else RBLSPI
+    algorithm = default_for(env.observation_space)
     start = time.process_time()
-    kind(env, seed=number).learn(episodes=env.episodes)
+    algorithm.load()(env, seed=number).learn(episodes=env.episodes)
     # Only the deep sea is scored by more than the last note.
     notes = env.history.notes if experiment.startswith("deep_sea") else [env.history.notes[-1]]
     return {
         "experiment": experiment,
         "number": number,
+        "agent": algorithm.label,
         "returns": env.history.returns,
         "notes": [{name: float(value) for name, value in note.items()} for note in notes],
         "seconds": time.process_time() - start,
     }
+
+
+def in_turn() -> list[tuple[str, int]]:
+    """The first id of every experiment, then the second of every one, and so on."""
+    ranks = [(rank, e, n) for e, numbers in IDS.items() for rank, n in enumerate(numbers)]
+    return [(e, n) for _, e, n in sorted(ranks)]
 
 
 def history(line: dict[str, Any]) -> History:
@@ -73,8 +82,7 @@ def table(path: Path) -> None:
         given = settings(experiment)
         names = {f"{experiment}/{line['number']}": line for line in found}
         runs = {name: (given[name], history(line)) for name, line in names.items()}
-        agent = "OPSRL" if experiment in TABLES else "RBLSPI"
-        seconds = sum(line["seconds"] for line in found)
+        agent, seconds = found[0]["agent"], sum(line["seconds"] for line in found)
         print(
             f"| {experiment} | {agent} | {score(experiment, runs):.3f} | {len(found)} of "
             f"{len(given)} | {seconds:.0f} |"
@@ -86,7 +94,7 @@ def main() -> None:
     path, processes = Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 2
     lines = path.read_text().splitlines() if path.exists() else []
     done = {(line["experiment"], line["number"]) for line in map(json.loads, lines)}
-    missing = [(e, n) for e, numbers in IDS.items() for n in numbers if (e, n) not in done]
+    missing = [key for key in in_turn() if key not in done]
     with ProcessPoolExecutor(processes) as pool, path.open("a") as file:
         for future in [pool.submit(run, *key) for key in missing]:
             print(json.dumps(future.result()), file=file, flush=True)

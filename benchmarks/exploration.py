@@ -1,9 +1,11 @@
-"""Agents on problems that need deep exploration: the table of docs/exploration.md.
+"""Agents on problems that need deep exploration: the tables and the figure of docs/exploration.md.
 
-    python -m benchmarks.exploration FILE [SEEDS]
+    python -m benchmarks.exploration FILE [SEEDS] [AGENT or PROBLEM ...]
 
-Every finished run is a line of FILE, and is not made again: stop and go on as you like. Seeds are
-from 1000 on; everything was chosen with seeds below 100.
+Every finished run is a line of FILE, and is not made again: stop and go on as you like. Where names
+are given, only the runs of these agents on these problems are made; if they are all of one kind, on
+all problems or of all agents. Seeds are from 1000 on; everything was chosen with seeds below 100.
+It prints what was reached and a ranking by regret, and draws docs/images/regret.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ for _library in ("OPENBLAS", "OMP", "MKL"):
 import gymnasium as gym
 import numpy as np
 
+from benchmarks import regret
 from rblspi import LBRL, LSVIUCB, OPSRL, PSRL, RBLSPI, RLSVI, Agent, RmaxLSPI
 from rblspi.environments.deep_sea import BAD
 from rblspi.environments.river_swim import RiverSwim
@@ -176,23 +179,33 @@ def run(name: str, agent: str, seed: int) -> dict[str, Any]:
     value = problem.measure(made, problem.duration)
     steps = made.state.counters[0] if agent in TABLES else made.num_timesteps
     microseconds = 1e6 * (time.perf_counter() - start) / max(int(steps), 1)
-    return {"problem": name, "agent": agent, "seed": seed, "value": value, "us": microseconds}
+    line = {"problem": name, "agent": agent, "seed": seed, "value": value, "us": microseconds}
+    if hasattr(made.env.unwrapped, "optimal_return"):
+        line["regret"] = regret.curve(made)
+    return line
 
 
-def missing(path: Path, seeds: int) -> Iterator[tuple[str, str, int]]:
-    """The runs that are not in the file."""
-    lines = path.read_text().splitlines() if path.exists() else []
-    done = {(line["problem"], line["agent"], line["seed"]) for line in map(json.loads, lines)}
+def lines_of(path: Path) -> list[dict[str, Any]]:
+    """The finished runs."""
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def missing(path: Path, seeds: int, names: set[str]) -> Iterator[tuple[str, str, int]]:
+    """The runs that are wanted and not in the file."""
+    done = {(line["problem"], line["agent"], line["seed"]) for line in lines_of(path)}
+    problems, agents = names & set(PROBLEMS) or set(PROBLEMS), names & set(AGENTS) or set(AGENTS)
+    if unknown := names - set(PROBLEMS) - set(AGENTS):
+        known = ", ".join([*PROBLEMS, *AGENTS])
+        raise SystemExit(f"no problem or agent is called {unknown.pop()!r}: choose from {known}")
     for name, problem in PROBLEMS.items():
         for agent in problem.agents:
             for seed in range(FIRST, FIRST + min(seeds, problem.seeds)):
-                if (name, agent, seed) not in done:
+                if name in problems and agent in agents and (name, agent, seed) not in done:
                     yield name, agent, seed
 
 
-def table(path: Path) -> None:
+def table(lines: list[dict[str, Any]]) -> None:
     """Median, worst and how many reached the goal, by problem and agent."""
-    lines = [json.loads(line) for line in path.read_text().splitlines()]
     print("| problem | goal | agent | reached | median | range | us a step |")
     print("|---|---|---|---|---|---|---|")
     for name, problem in PROBLEMS.items():
@@ -213,13 +226,32 @@ def table(path: Path) -> None:
             )
 
 
+def compare(lines: list[dict[str, Any]]) -> None:
+    """Rank the agents by regret, and draw it."""
+    tables: dict[str, dict[str, Any]] = {}
+    for name, problem in PROBLEMS.items():
+        for agent in problem.agents:
+            keys = (name, agent)
+            rows = [x for x in lines if (x["problem"], x["agent"]) == keys and "regret" in x]
+            if len(rows) > 1:
+                tables.setdefault(name, {})[agent] = np.array([row["regret"] for row in rows])
+    print("\n| problem | | agent | regret | next | further | | needs |")
+    print("|---|---|---|---|---|---|---|---|")
+    for name, regrets in tables.items():
+        regret.ranking(name, regrets)
+    if tables:
+        durations = {name: problem.duration for name, problem in PROBLEMS.items()}
+        regret.draw(tables, durations, Path("docs/images/regret"))
+
+
 def main() -> None:
-    """Make the runs that are missing, and print the table."""
+    """Make the runs that are missing, print the tables, and draw."""
     path, seeds = Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 20
     with ProcessPoolExecutor(2) as pool, path.open("a") as file:
-        for future in [pool.submit(run, *key) for key in missing(path, seeds)]:
+        for future in [pool.submit(run, *key) for key in missing(path, seeds, {*sys.argv[3:]})]:
             print(json.dumps(future.result()), file=file, flush=True)
-    table(path)
+    table(lines_of(path))
+    compare(lines_of(path))
 
 
 if __name__ == "__main__":
