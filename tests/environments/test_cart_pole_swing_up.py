@@ -32,6 +32,26 @@ def test_it_moves_like_the_cart_pole(angle):
         np.testing.assert_allclose(swing.state, state_of(*pole.state), rtol=1e-10, atol=1e-12)
 
 
+@pytest.mark.parametrize("action", [LEFT, COAST, RIGHT])
+def test_an_action_that_is_held_is_as_many_steps_and_ends_where_the_cart_leaves(action):
+    held, single = CartPoleSwingUp(hold=7), CartPoleSwingUp()
+    for env in (held, single):
+        env.reset(seed=0, options={"state": state_of(2.0, 2.0, 0.5, 0.1)})
+    for _ in range(20):
+        _, total, off, _, _ = held.step(action)
+        rewards, ended = [], False
+        while len(rewards) < 7 and not ended:
+            _, reward, ended, _, _ = single.step(action)
+            rewards.append(reward)
+        assert total == sum(rewards)
+        assert off == ended
+        np.testing.assert_array_equal(held.state, single.state)
+        if off:
+            break
+    with pytest.raises(ValueError, match="hold=0"):
+        CartPoleSwingUp(hold=0)
+
+
 def test_a_coasting_pole_swings_with_its_energy():
     """Without a push, energy changes by the Euler step alone: less with a smaller one."""
     changes = []

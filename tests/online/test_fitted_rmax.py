@@ -95,6 +95,22 @@ def test_hope_vanishes_where_data_are_dense_and_follows_the_distance_where_there
     assert share[1] == pytest.approx(250.0**2 / (250.0**2 + 8.0 * np.exp(-2.0)), rel=1e-3)
 
 
+def test_optimism_is_a_number_of_pseudo_observations() -> None:
+    rng = np.random.default_rng(0)
+    states, vertices = rng.random((100, 3)), rng.random((5, 3))
+    once, thrice = nearest(states, vertices, 8), nearest(states, vertices, 8, optimism=3.0)
+    np.testing.assert_array_equal(thrice.unknown, 3.0 * once.unknown)
+    np.testing.assert_array_equal(thrice.weights, once.weights)
+
+
+def test_a_best_reward_that_is_known_is_hoped_for_whatever_was_seen() -> None:
+    agent = small(best_reward=2.0, discount=0.9, optimism=1e12).learn(200)
+    log = remembered(agent)
+    assert agent._hope(log) == pytest.approx(20.0)
+    q = agent._solve(log, np.zeros((agent.actions, agent.features.size)), agent._hope(log))
+    np.testing.assert_allclose(q, 20.0, rtol=1e-6)  # the unknown outweighs everything
+
+
 def test_an_action_that_was_never_tried_is_worth_the_hope() -> None:
     agent = small().learn(200)
     log = remembered(agent)
@@ -201,6 +217,10 @@ def test_it_says_what_it_cannot_do() -> None:
         FittedRmax(CAR, discount=1.0)
     with pytest.raises(ValueError, match="neighbours=0"):
         FittedRmax(CAR, neighbours=0)
+    with pytest.raises(ValueError, match="best_reward=nan"):
+        FittedRmax(CAR, best_reward=float("nan"))
+    with pytest.raises(ValueError, match="optimism=-1"):
+        FittedRmax(CAR, optimism=-1)
 
     class Wide(gym.Env[Any, Any]):
         observation_space = gym.spaces.Box(-1.0, 1.0, (9,))

@@ -27,6 +27,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
+from rblspi.core import check
 from rblspi.core.compiled import jit
 from rblspi.core.types import Array
 from rblspi.environments.base import CompiledEnvironment, Dynamics
@@ -48,9 +49,21 @@ def reset(parameters: Array, state: Array, rng: Any) -> None:
 
 @jit
 def step(parameters: Array, state: Array, action: int, rng: Any) -> tuple[float, bool, bool]:
+    """Push for some Euler steps, or until the cart leaves its track; rewards add up."""
+    total, off = 0.0, False
+    for _ in range(int(parameters[14])):
+        reward, off = _euler_step(parameters, state, action)
+        total += reward
+        if off:
+            break
+    return total, off, False
+
+
+@jit
+def _euler_step(parameters: Array, state: Array, action: int) -> tuple[float, bool]:
     """Push for the length of one Euler step: positions move with the old velocities."""
     push, dt, edge = parameters[4], parameters[5], parameters[6]
-    height, slow, centre, move_cost, max_velocity, max_spin = parameters[8:]
+    height, slow, centre, move_cost, max_velocity, max_spin = parameters[8:14]
     position, velocity, spin = state[0], state[1], state[4]
     angle = math.atan2(state[3], state[2])
     velocity_rate, spin_rate = accelerations(parameters, angle, spin, push * (action - 1))
@@ -63,7 +76,7 @@ def step(parameters: Array, state: Array, action: int, rng: Any) -> tuple[float,
     state[3] = math.sin(angle)
     state[4] = min(max(spin + dt * spin_rate, -max_spin), max_spin)
     upright = state[2] > height and abs(state[4]) < slow and abs(position) < centre
-    return (1.0 if upright else 0.0) - move_cost * abs(action - 1), off, False
+    return (1.0 if upright else 0.0) - move_cost * abs(action - 1), off
 
 
 class CartPoleSwingUp(CompiledEnvironment):
@@ -79,7 +92,10 @@ class CartPoleSwingUp(CompiledEnvironment):
     gravity, cart_mass, pole_mass, length : float
         The length is half that of the pole.
     force, time_step : float
-        Newtons of a push, and seconds between actions.
+        Newtons of a push, and seconds of an Euler step.
+    hold : int
+        Euler steps for which every action is held. Make the limit of episodes shorter by the same
+        factor, ``gym.make(..., hold=10, max_episode_steps=100)``, to have the same task.
     edge, start : float
         The track reaches from -edge to edge; every variable starts within ``start`` of rest.
     max_velocity, max_spin : float
@@ -100,6 +116,7 @@ class CartPoleSwingUp(CompiledEnvironment):
         length: float = 0.5,
         force: float = 10.0,
         time_step: float = 0.01,
+        hold: int = 1,
         edge: float = 3.0,
         start: float = 0.05,
         max_velocity: float = 5.0,
@@ -110,6 +127,7 @@ class CartPoleSwingUp(CompiledEnvironment):
             [
                 *(gravity, cart_mass, pole_mass, length, force, time_step, edge, start),
                 *(height, slow, centre, move_cost, max_velocity, max_spin),
+                check.count("hold", hold),
             ]
         )
         high = np.array([edge, max_velocity, 1.0, 1.0, max_spin])

@@ -8,7 +8,7 @@ seen. Beside its pseudocode:
     2       the vertices g of a regular grid span all states seen              `_fit_grid`
     3       for every action a: s' - s = B_a s + e, by least squares           `displacements`
     4       for every g and a: the k nearest transitions i of a, at distances d_1 <= ... <= d_k,
-            w_i = exp(-d_i^2 / (2 b^2)), b = d_k / 2, and w_0 = b^dim         `nearest`
+            w_i = exp(-d_i^2 / (2 b^2)), b = d_k / 2, and w_0 = M b^dim       `nearest`
     5       Q(g, a) = (sum_i w_i (r_i + gamma V(g + B_a g + e_i)) + w_0 u) / (sum_i w_i + w_0),
             V interpolates max_a Q(g, a) between the vertices                  `make_model`, `sweep`
     6       for every step: a = argmax_a Q(s, a), Q interpolated between the vertices          `act`
@@ -16,7 +16,7 @@ seen. Beside its pseudocode:
 Line 5 moves the vertex as its neighbours moved, so that the averages are over displacements and
 not over places. All weights are positive and sum to one: value iteration is a contraction, and can
 neither diverge nor exceed what the rewards allow. u is the best value they allow: something good
-that was observed once, and somewhere; a kernel of the width b sees b^dim of it.
+that was observed M = 1 times, and somewhere; a kernel of the width b sees M b^dim of it.
 """
 
 from __future__ import annotations
@@ -97,13 +97,13 @@ def displacements(states: Matrix, after: Matrix, vertices: Matrix) -> Motion:
     return Motion(base, moves - mean - centred @ slope)
 
 
-def nearest(states: Matrix, vertices: Matrix, neighbours: int) -> Neighbours:
+def nearest(states: Matrix, vertices: Matrix, neighbours: int, optimism: float = 1.0) -> Neighbours:
     """Line 4 for the transitions of one action."""
     count = min(neighbours, len(states))
     distances, places = cKDTree(states).query(vertices, k=np.arange(1, count + 1))
     width = np.maximum(distances[:, -1:] / 2.0, 1e-9)
     weights = np.exp(-0.5 * np.square(distances / width))
-    unknown = width[:, 0] ** vertices.shape[1]
+    unknown = optimism * width[:, 0] ** vertices.shape[1]
     return Neighbours(places.astype(np.int64), weights, unknown)
 
 
@@ -228,6 +228,11 @@ class FittedRmax(PlanningAgent):
         The grid; its bounds follow what is seen. By default one of about 10,000 vertices.
     neighbours : int
         k, the number of transitions behind every estimate.
+    best_reward : float, optional
+        The most that a step can bring, where it is known before it is seen. The unknown is then
+        worth as much as having it for ever.
+    optimism : float
+        M, how often something that good counts as observed: with more it explores for longer.
     discount : float
         gamma, below 1.
     seed : int, optional
@@ -239,6 +244,9 @@ class FittedRmax(PlanningAgent):
     none has ended, it exceeds that by their range. A constant added to all rewards of a problem
     without terminal states, or other units, change no action. By the best estimate, by which
     `policy` acts, the unknown is worth as much as going on as so far.
+
+    Where all rewards that were seen are costs, and doing nothing is free, nothing seems to be
+    better than that, and it no longer explores: give ``best_reward``.
 
     It suits observations of up to four numbers that move little in a step. In more dimensions the
     grid is coarse, and `RBLSPI` with random features is better. Angles are numbers on a line.
@@ -260,10 +268,15 @@ class FittedRmax(PlanningAgent):
         basis: BasisLike | None = None,
         *,
         neighbours: int = NEIGHBOURS,
+        best_reward: float | None = None,
+        optimism: float = 1.0,
         discount: float = 0.99,
         seed: int | None = None,
     ) -> None:
         self.neighbours = check.count("neighbours", neighbours)
+        given = best_reward is not None
+        self.best_reward = check.finite("best_reward", best_reward) if given else None
+        self.optimism = check.not_negative("optimism", optimism)
         if check.fraction("discount", discount) == 1.0:
             raise ValueError(
                 "discount=1: a model may go on for ever, and FittedRmax plans in it with a "
@@ -321,6 +334,8 @@ class FittedRmax(PlanningAgent):
 
     def _hope(self, transitions: Transitions) -> float:
         """u, the best that could be."""
+        if self.best_reward is not None:
+            return self.best_reward / (1.0 - self.discount)
         low, high = attainable([transitions], self.discount)
         if transitions.terminated.any():
             return high
@@ -356,7 +371,7 @@ class FittedRmax(PlanningAgent):
                 rows.append(Model(nothing, np.empty(0, np.int32), np.empty(0), hopes))
                 continue
             motion = displacements(states[of_a], after[of_a], vertices)  # line 3
-            near = nearest(states[of_a], vertices, self.neighbours)  # line 4
+            near = nearest(states[of_a], vertices, self.neighbours, self.optimism)  # line 4
             outcome = (transitions.rewards[of_a], going[of_a], hope, self.discount, grid)
             rows.append(make_rows(near, motion, *outcome))  # line 5
         firsts = np.cumsum([0, *(len(row.next) for row in rows)])
