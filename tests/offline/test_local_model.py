@@ -41,8 +41,9 @@ def test_where_moves_are_the_same_everywhere_the_model_is_exact():
     log = log._replace(truncated=~log.terminated)
     places = np.array([0.25, 3.25, 6.75, 8.25])
     second = SecondEstimate.of(log, right, fitted(log))
-    np.testing.assert_allclose(second(places[:, None])[:, 1], value_of(places), rtol=1e-9)
-    np.testing.assert_allclose(second(places[:, None])[:, 0], DISCOUNT * value_of(places - 1.0))
+    for half in second.by_half(places[:, None]):
+        np.testing.assert_allclose(half[:, 1], value_of(places), rtol=1e-9)
+        np.testing.assert_allclose(half[:, 0], DISCOUNT * value_of(places - 1.0))
     assert second.error < 0.05
 
 

@@ -12,8 +12,10 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from rblspi import RBLSPI, Agent, FunctionBasis, OnlineLSPI, RBFGrid
+from rblspi import OPSRL, RBLSPI, Agent, FunctionBasis, OnlineLSPI, RBFGrid
+from rblspi.core import archive
 from rblspi.core.archive import FileError
+from rblspi.online import agent_file
 from tests.support.agents import assert_same_bits
 from tests.support.domains import DOMAINS, Domain
 
@@ -169,3 +171,34 @@ def test_an_action_chosen_for_an_episode_is_not_taken_in_another(tmp_path: Path)
     assert agent.state.chosen[0] >= 0
     agent.save(tmp_path / "agent.npz")
     assert OnlineLSPI.load(tmp_path / "agent.npz").state.chosen[0] == -1
+
+
+def rewritten(path: Path, change: Callable[[dict[str, Any], dict[str, Any]], None]) -> Path:
+    """The file after a change of its description and its arrays."""
+    description, arrays = archive.read(path, agent_file.FORMAT, agent_file.VERSION)
+    change(description, arrays)
+    archive.write(path, agent_file.FORMAT, agent_file.VERSION, description, arrays)
+    return path
+
+
+def test_a_file_from_before_an_algorithm_had_a_setting_means_its_default(tmp_path: Path) -> None:
+    agent = RBLSPI(CAR, RBFGrid(2), seed=1).learn(50)
+    agent.save(tmp_path / "agent.npz")
+    older = rewritten(tmp_path / "agent.npz", lambda said, _: said["settings"].pop("on_policy"))
+    assert_same_bits(agent, RBLSPI.load(older))
+    newer = rewritten(tmp_path / "agent.npz", lambda said, _: said["settings"].update(charm=1.0))
+    with pytest.raises(FileError, match="settings are not those of RBLSPI"):
+        RBLSPI.load(newer)
+
+
+def test_an_agent_that_kept_fewer_transitions_goes_on_to_keep_as_few(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as before:
+        before.setattr(OPSRL, "most_remembered", 60)
+        agent = OPSRL(CHAIN, seed=1).learn(100)
+        agent.save(tmp_path / "agent.npz")
+    loaded = OPSRL.load(tmp_path / "agent.npz")
+    assert_same_bits(agent, loaded)
+    assert_same_bits(agent.learn(100), loaded.learn(100))
+    assert loaded.session.memory.size == 60

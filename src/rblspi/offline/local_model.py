@@ -6,13 +6,13 @@ policy in the model gives its values without any basis. Moves are carried over, 
 lead to: a model that jumped from row to row would blur slow movements, such as that of a cart
 towards the end of its track.
 
-A second estimate of action values, whose errors have other causes than those of least squares, is
-the mean of two models, each made of half of the episodes. Half their difference is its standard
-error.
+Two models, each made of half of the episodes, give estimates of action values whose errors have
+other causes than those of least squares. Half their difference is the standard error of their mean.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -172,23 +172,30 @@ class SecondEstimate:
     models: tuple[LocalModel, LocalModel]
     policy: PolicyFunction
     first: BLSTD  # what knows the rest of a long path
-    error: float  # the standard error
+    error: float = 0.0  # the standard error
+    unknown: float = math.inf  # the standard deviation of an action that was not logged nearby
 
     @classmethod
     def of(cls, log: Transitions, policy: PolicyFunction, first: BLSTD) -> SecondEstimate:
         """The models of every other episode; their difference in later states of the log.
 
-        An agent's later states are those to which its present policy leads.
+        An agent's later states are those to which its present policy leads. An action of which
+        nothing is known brings any reward of the log, and leads to where values are like those in
+        these states: its value is uniform between the least and the greatest that follow.
         """
         half = halves(log)
         discount = first.discount
         models = LocalModel.of(log, half, discount), LocalModel.of(log, ~half, discount)
-        both = cls(models, policy, first, 0.0)
+        both = cls(models, policy, first)
         one, other = both.by_half(later_states(log))
         apart = np.square(one - other)
         known = apart[np.isfinite(apart)]
-        error = 0.5 * float(np.sqrt(known.mean())) if len(known) else 0.0
-        return cls(models, policy, first, error)
+        if not len(known):
+            return both
+        error = 0.5 * float(np.sqrt(known.mean()))
+        values = np.concatenate([one[np.isfinite(one)], other[np.isfinite(other)]])
+        widest = float(np.ptp(log.rewards) + discount * np.ptp(values)) / math.sqrt(12.0)
+        return cls(models, policy, first, error, widest or math.inf)
 
     def by_half(self, observations: NDArray[Any]) -> tuple[Matrix, Matrix]:
         """The action values of either model, shape (N, actions) each."""
@@ -200,12 +207,6 @@ class SecondEstimate:
             for model in self.models
         )
         return one, other
-
-    def __call__(self, observations: NDArray[Any]) -> Matrix:
-        """Action values, shape (N, actions); nan where an action was never logged."""
-        one, other = self.by_half(observations)
-        mean: Matrix = 0.5 * (one + other)
-        return mean
 
 
 def later_states(log: Transitions) -> NDArray[Any]:

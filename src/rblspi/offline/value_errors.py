@@ -84,7 +84,8 @@ def evaluate_values(
         return ValueErrors(posterior, math.sqrt(max(apart, default=0.0)), None, limits)
     second = SecondEstimate.of(log, policy, blstd)
     later = later_states(log)
-    squares = np.square(second(later) - blstd.predict(later))
+    one, other = second.by_half(later)
+    squares = np.square(0.5 * (one + other) - blstd.predict(later))
     known = squares[np.isfinite(squares)]
     basis_std = math.sqrt(known.mean()) if len(known) else 0.0
     return ValueErrors(posterior, math.hypot(basis_std, second.error), second, limits)

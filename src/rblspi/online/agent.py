@@ -35,7 +35,7 @@ from rblspi.policies.given import BatchPolicy
 from rblspi.policies.linear import ActionValues, LinearPolicy, action_names_of, choose_actions
 from rblspi.registry import name_of
 from rblspi.rollout.loop import EPISODES, STEPS, AgentFunctions
-from rblspi.rollout.memory import capacity_for
+from rblspi.rollout.memory import CAPACITY, capacity_for
 from rblspi.rollout.steps import observe_random_actions
 from rblspi.rollout.vector_session import session_for
 
@@ -78,6 +78,8 @@ class Agent(ABC):
     """
 
     functions: ClassVar[AgentFunctions]
+    #: transitions that it keeps, unless its observations are large
+    most_remembered: ClassVar[int] = CAPACITY
 
     def __init__(
         self,
@@ -106,7 +108,7 @@ class Agent(ABC):
             self.env,
             self.features,
             int(environment_seed.generate_state(1)[0] >> 1),
-            capacity_for(self.features.input_size),
+            capacity_for(self.features.input_size, self.most_remembered),
         )
         self._require_one_episode()
         self.state = self._initial_state()

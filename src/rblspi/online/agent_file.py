@@ -149,8 +149,11 @@ def _fields(prefix: str, value: Any, actions: int) -> Iterator[Field]:
 
 
 def _settings(algorithm: type[Agent], settings: Mapping[str, Any]) -> Mapping[str, Any]:
-    expected = set(inspect.signature(algorithm).parameters) - {"env", "basis"}
-    if set(settings) != expected:
+    """The settings of a file. Those that the algorithm did not have yet have their defaults."""
+    known = dict(inspect.signature(algorithm).parameters)
+    del known["env"], known["basis"]
+    required = {name for name, setting in known.items() if setting.default is setting.empty}
+    if not required <= set(settings) <= set(known):
         raise FileError(f"its settings are not those of {algorithm.__name__}")
     for name, value in settings.items():
         small = not isinstance(value, int) or name == "seed" or abs(value) <= LARGEST_COUNT
@@ -164,6 +167,7 @@ def _fill(agent: Agent, arrays: dict[str, NDArray[Any]]) -> None:
     episodes = arrays.pop("episodes")
     if episodes.dtype != np.float64 or episodes.ndim != 2 or episodes.shape[1] != 2:
         raise FileError("episodes is not a table of lengths and returns")
+    agent.session.keep(min(len(arrays["memory.actions"]), len(agent.session.memory.actions)))
     own = list(fields(agent))
     if set(arrays) != {field.name for field in own}:
         raise FileError(f"it has other arrays than a {type(agent).__name__}")

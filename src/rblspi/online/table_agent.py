@@ -15,12 +15,17 @@ from rblspi.features.bounds import observation_shape, states_of
 from rblspi.online.agent import Agent, Cost
 from rblspi.online.table_planning import PRECISION, plan
 
+#: transitions that are kept: 8 MB, because intervals in a table are as narrow as these are many
+MOST_REMEMBERED = 100_000
+
 
 class TableAgent(Agent):
     """An agent that counts outcomes and plans in models of them.
 
     Its state has a ``table``, into whose workspace it writes models, and ``sampled`` action values.
     """
+
+    most_remembered = MOST_REMEMBERED
 
     def __init__(
         self,

@@ -30,12 +30,13 @@ REACH = 1.959963984540054
 
 
 class Estimate(Protocol):
-    """Another estimate of the policy's action values, that does not depend on the basis."""
+    """Another estimate of the policy's action values, by two halves and without the basis."""
 
-    error: float  # its standard error
+    error: float  # the standard error of the mean of both
+    unknown: float  # the standard deviation of an action that was not tried nearby
 
-    def __call__(self, observations: NDArray[Any], /) -> Matrix:
-        """Action values, shape (N, actions); nan where nothing is known of an action."""
+    def by_half(self, observations: NDArray[Any], /) -> tuple[Matrix, Matrix]:
+        """Action values by either half, shape (N, actions); nan where it knows nothing."""
 
 
 class ActionValues(NamedTuple):
@@ -83,10 +84,11 @@ class LinearPolicy:
         pessimism.
     basis_std : float
         Standard deviation of the error of the basis, which no posterior over weights knows of.
-    second : callable, optional
-        A second estimate of the action values, see `Estimate`. The stated value is then half way
-        between both, and the 95% interval contains both and the error of the second one on either
-        side. It is neither saved nor pickled; ``basis_std`` then stands for it.
+    second : Estimate, optional
+        A second estimate of the action values, by two halves. The 95% interval then contains the
+        first estimate, those of both halves, and on either side the error of the second one; the
+        stated value is in its middle. It is neither saved nor pickled; ``basis_std`` then stands
+        for it.
     limits : (float, float)
         The least and the greatest value that the rewards allow. Features extrapolate beyond them
         where there are no data; stated values do not. Actions, samples and exported policies are
@@ -250,12 +252,11 @@ class LinearPolicy:
         x = self.features(seen)
         rows = np.atleast_2d(x)
         if self.posterior is None:
-            mean, std = rows @ self.weights_by_action.T, None
+            mean, std = np.clip(rows @ self.weights_by_action.T, *self.limits), None
         else:
             seen = np.asarray(seen).reshape(len(rows), *self.features.shape)
             mean, std = self._moments(self.posterior, seen, rows)
         drawn = self._sampled_values(rows, samples, rng, mean, std) if samples else None
-        mean = np.clip(mean, *self.limits)
         if x.ndim > 1:
             return ActionValues(mean, std, drawn)
         return ActionValues(
@@ -267,13 +268,16 @@ class LinearPolicy:
     ) -> tuple[Matrix, Matrix]:
         """Mean and standard deviation, with what the posterior does not know of."""
         mean, noise = posterior.predict(rows)
+        mean = np.clip(mean, *self.limits)
         if self.second is None:
             return mean, np.hypot(noise, self.basis_std)
-        apart = self.second(observations) - mean
-        known = np.isfinite(apart)
-        std = np.where(known, np.abs(apart) / 2.0 / REACH + self.second.error, 0.0)
+        one, other = self.second.by_half(observations)
+        low, high = np.fmin(np.fmin(one, other), mean), np.fmax(np.fmax(one, other), mean)
+        known = np.isfinite(one) | np.isfinite(other)
+        std = np.where(known, (high - low) / 2.0 / REACH + self.second.error, 0.0)
         # Far from all data, the posterior is wide and a model made of them knows nothing.
-        return mean + np.where(known, apart / 2.0, 0.0), np.maximum(std, noise)
+        noise = np.where(known, np.minimum(noise, self.second.unknown), noise)
+        return 0.5 * (low + high), np.maximum(std, noise)
 
     def probability_best(
         self, observation: ArrayLike, samples: int = 1000, rng: np.random.Generator | None = None

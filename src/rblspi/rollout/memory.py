@@ -17,7 +17,7 @@ from rblspi.core.types import Integers, Matrix, Vector
 from rblspi.data.transitions import Transitions, extended
 from rblspi.rollout.transition import CONTINUES, TERMINATED, TRUNCATED, Transition
 
-#: transitions that an agent keeps, unless its observations are large
+#: transitions that most agents keep, unless their observations are large
 CAPACITY = 20_000
 #: numbers in the observations that it keeps: 16 MB
 NUMBERS = 2**21
@@ -81,9 +81,9 @@ class Memory(NamedTuple):
         return extended(kept_rows, next_allowed=None if allowed.all() else allowed)
 
 
-def capacity_for(inputs: int) -> int:
+def capacity_for(inputs: int, most: int = CAPACITY) -> int:
     """The number of transitions to keep if an observation has so many components."""
-    return min(CAPACITY, max(1, NUMBERS // (2 * inputs)))
+    return min(most, max(1, NUMBERS // (2 * inputs)))
 
 
 def new_memory(capacity: int, inputs: int, actions: int) -> Memory:

@@ -61,10 +61,14 @@ class Session:
         self.episode = new_episode_state(
             _state_size(environment, features), features.size, self.actions
         )
-        self.memory = new_memory(memory, features.input_size, self.actions)
+        self.keep(memory)
         self.environment_rng = seeding.np_random(seed)[0]
         self.seeded = False
         self.signals = Deferral()
+
+    def keep(self, capacity: int) -> None:
+        """Forget all transitions, and keep at most so many from now on."""
+        self.memory = new_memory(capacity, self.features.input_size, self.actions)
 
     def run(
         self,
