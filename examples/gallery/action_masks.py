@@ -65,7 +65,8 @@ print("return of the first episodes:", agent.episodes[:5, 1])
 print("return of the policy it found:", evaluate(agent, episodes=20).mean_return)
 
 # %%
-# Where does it go, if the only call is from another floor? Masks come along with the observation.
+# While it learns (left) it keeps trying what it does not know yet. Where does the policy go, if the
+# only call is from another floor (right)? Masks come along with the observation.
 
 env = gym.make("Elevator-v0")
 env.reset(seed=0)

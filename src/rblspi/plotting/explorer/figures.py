@@ -59,7 +59,7 @@ def point_parts(domain: Domain) -> dict[str, Any]:
         y_range=actions[::-1],
         height=max(140, 60 + 34 * len(actions)),
         sizing_mode="stretch_width",
-        x_axis_label="value ± 2 standard deviations, as far as rewards allow",
+        x_axis_label="value ± 2 standard deviations",
         toolbar_location=None,
         tools="",
     )
@@ -236,6 +236,7 @@ def learning_curve(episodes: Matrix) -> Model:
     sums = np.cumsum(np.append(0.0, returns))
     running = (sums[window:] - sums[:-window]) / window
     plot = figure(
+        title="" if window == 1 else f"Episodes, and their mean over {window}",
         x_axis_label="episode",
         y_axis_label="return",
         height=300,
@@ -246,15 +247,11 @@ def learning_curve(episodes: Matrix) -> Model:
     few = np.unique(np.linspace(0, len(returns) - 1, 2000).astype(int))
     dots = plot.scatter(numbers[few], returns[few], size=3, color=SKY, alpha=0.5)
     few = few[few < len(running)]
-    label = f"mean over {window} episodes"
     plot.line(
         numbers[few] + window - 1,
         running[few],
         line_color=VERMILLION if window > 1 else BLUE,
         line_width=2,
-        legend_label=label,
     )
     plot.add_tools(HoverTool(renderers=[dots], tooltips=[("episode", "@x"), ("return", "@y")]))
-    plot.legend.location = "bottom_right"
-    plot.legend.background_fill_alpha = 0.7
     return plot
