@@ -354,7 +354,7 @@ def _say_iterations() -> Callable[[Iteration], None]:
             if iteration.mixed == 1
             else f"a mixture of {iteration.mixed} policies that went in a cycle"
         )
-        say(f"iteration {next(numbers)}: {what}, weights by {iteration.change:.2g}")
+        say(f"iteration {next(numbers)}: {what}, weights by a share of {iteration.change:.2g}")
 
     return tell
 
