@@ -169,15 +169,15 @@ def test_no_stated_value_is_beyond_what_the_rewards_allow(tmp_path: Path) -> Non
     # Every step of the cart pole brings 1: with a discount of 0.99, values are from 1 to 100.
     agent = RBLSPI("CartPole-v1", RBFGrid(3), seed=0).learn(1000)
     rows = np.random.default_rng(0).uniform(-3.0, 3.0, (500, 4))
-    policy = agent.evaluated_policy()
+    policy = replace(agent.evaluated_policy(), second=None)
     assert policy.limits == pytest.approx((1.0, 100.0))
     free = replace(policy, limits=(-np.inf, np.inf))
     beyond = free.action_values(rows).mean
     assert beyond.min() < 1.0 or beyond.max() > 100.0  # otherwise nothing was tested
     np.testing.assert_array_equal(policy.action_values(rows).mean, beyond.clip(*policy.limits))
-    np.testing.assert_array_equal(agent.action_values(rows).mean, policy.action_values(rows).mean)
     np.testing.assert_array_equal(policy(rows), free(rows))
-    np.testing.assert_array_equal(policy.probability_best(rows), free.probability_best(rows))
+    with_second = agent.action_values(rows).mean
+    assert 1.0 - 1e-9 <= with_second.min() <= with_second.max() <= 100.0 + 1e-9
     for limits in (policy.limits, (-np.inf, 0.0), (-np.inf, np.inf)):
         replace(policy, limits=limits).save(tmp_path / "policy.npz")
         assert LinearPolicy.load(tmp_path / "policy.npz").limits == limits

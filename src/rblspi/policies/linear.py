@@ -91,8 +91,8 @@ class LinearPolicy:
         for it.
     limits : (float, float)
         The least and the greatest value that the rewards allow. Features extrapolate beyond them
-        where there are no data; stated values do not. Actions, samples and exported policies are
-        by the features alone.
+        where there are no data; stated values do not. Actions and exported policies are by the
+        features alone.
     pessimism : float
         Standard deviations by which the value of an action is lowered before actions are compared;
         a negative number raises it, as exploring agents do.
