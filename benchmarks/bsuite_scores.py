@@ -2,11 +2,11 @@
 
     python -m benchmarks.bsuite_scores FILE [PROCESSES]
 
-It needs bsuite (`pip install '.[bsuite]'`). The ids were chosen before any of them was run: those
-that fit into an hour of one core. There is one setting: what `rblspi train` uses for observations
-of this kind, with its defaults. Boards are numbers where `BsuiteEnvironment` has a table of them.
-Episodes are as many as bsuite asks for. Every finished run is a line of FILE, and is not made
-again.
+It needs bsuite (`pip install '.[bsuite]'`). The ids of an experiment were chosen before any of them
+was run, by how many fit into an hour of one core. There is one setting: what `rblspi train` uses
+for observations of this kind, with its defaults. Boards are numbers where `BsuiteEnvironment` has a
+table of them. Episodes are as many as bsuite asks for. Every finished run is a line of FILE, and is
+not made again.
 """
 
 from __future__ import annotations

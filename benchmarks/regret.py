@@ -38,12 +38,14 @@ def curve(agent: Agent) -> list[float]:
 def seeds_needed(a: Matrix, b: Matrix) -> int:
     """Seeds of each agent with which a difference of this size is found four times in five.
 
-    n = (z + z')^2 (s_a^2 + s_b^2) / (mean(a) - mean(b))^2, and at least 2.
+    n = (z + z')^2 (s_a^2 + s_b^2) / (mean(a) - mean(b))^2 + z^2 / 4, the last term because the
+    variances are estimated too (Guenther, 1981).
     """
     difference, variance = float(a.mean() - b.mean()), float(a.var(ddof=1) + b.var(ddof=1))
     if difference == 0.0:
         raise ValueError("the means are the same: no number of seeds tells them apart")
-    return max(2, math.ceil((SIGNIFICANCE + POWER) ** 2 * variance / difference**2))
+    n = (SIGNIFICANCE + POWER) ** 2 * variance / difference**2 + SIGNIFICANCE**2 / 4.0
+    return max(2, math.ceil(n))
 
 
 def ranking(problem: str, regrets: Regrets) -> None:
