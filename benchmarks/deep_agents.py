@@ -77,6 +77,7 @@ DQN_SETTINGS: dict[str, dict[str, Any]] = {
     "Acrobot-v1": _MIXED,
     "LunarLander-v3": _MIXED,
 }
+DQN_COMMON: dict[str, Any] = {"policy_kwargs": {"net_arch": [256, 256]}, "device": "cpu"}
 #: of PPO; "envs" and "normalize" are about the environments
 PPO_SETTINGS: dict[str, dict[str, Any]] = {
     "CartPole-v1": {
@@ -173,8 +174,7 @@ def dqn(env_id: str, seed: int) -> Curve:
     """Deep Q-learning."""
     from stable_baselines3 import DQN
 
-    arguments = {"policy_kwargs": {"net_arch": [256, 256]}, "seed": seed, "device": "cpu"}
-    model = DQN("MlpPolicy", gym.make(env_id), **DQN_SETTINGS[env_id], **arguments)
+    model = DQN("MlpPolicy", gym.make(env_id), **DQN_SETTINGS[env_id], **DQN_COMMON, seed=seed)
     return _watched(model, env_id, seed, lambda observation: observation)
 
 

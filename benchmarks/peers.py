@@ -9,6 +9,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
+from benchmarks.deep_agents import DQN_COMMON, DQN_SETTINGS
 from benchmarks.measure import CAR, PAPER, Row
 from rblspi import RBLSPI, RBFGrid
 
@@ -63,23 +64,7 @@ def dqn(seed: int) -> tuple[float, int, bool]:
     from stable_baselines3 import DQN
 
     env = Watch(gym.make(CAR))
-    model = DQN(
-        "MlpPolicy",
-        env,
-        learning_rate=4e-3,
-        batch_size=128,
-        buffer_size=10_000,
-        learning_starts=1000,
-        gamma=0.98,
-        target_update_interval=600,
-        train_freq=16,
-        gradient_steps=8,
-        exploration_fraction=0.2,
-        exploration_final_eps=0.07,
-        policy_kwargs={"net_arch": [256, 256]},
-        seed=seed,
-        device="cpu",
-    )
+    model = DQN("MlpPolicy", env, **DQN_SETTINGS["MountainCar-v0"], **DQN_COMMON, seed=seed)
     start = time.perf_counter()
     try:
         model.learn(120_000)
