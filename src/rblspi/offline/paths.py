@@ -76,7 +76,7 @@ def follow(
         if not len(at):
             break
     returns[path] *= lasting(typical ** len(shares))
-    return Paths(weights, returns, lost / (weights.sum() + lost))
+    return Paths(weights, returns, lost / (float(weights.sum()) + lost))
 
 
 def follow_log(log: Transitions, discount: float, seed: int) -> Paths:

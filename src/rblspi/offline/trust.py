@@ -137,7 +137,7 @@ def trust(
     found = support_of(paths, rows)
     found += [_basis(gain, spread), _markov(blstd, policy, rows)]
     found.append(_better(gain, paths.returns, own, same))
-    more = paths.returns.mean() - own.mean()
+    more = float(paths.returns.mean() - own.mean())
     if are_states(rows.observations):
         found.append(_decisions(blstd, np.asarray(taken[1]), rows, paths, more))
     if values is not None:
