@@ -26,6 +26,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
+from benchmarks.gymnasium_defaults import lines
 from rblspi.core.intervals import mean_interval
 from rblspi.registry import default_for
 
@@ -195,11 +196,6 @@ def ppo(env_id: str, seed: int) -> Curve:
 
 
 AGENTS = {"ours": ours, "DQN": dqn, "PPO": ppo}
-
-
-def lines(file: Path) -> list[dict[str, Any]]:
-    """The finished runs."""
-    return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
 
 
 def make_missing(file: Path, seeds: int, names: list[str]) -> None:

@@ -23,6 +23,7 @@ from scipy.spatial import KDTree
 from rblspi.core.types import Integers, Mask, Matrix, Vector
 from rblspi.data.transitions import Transitions
 from rblspi.offline.blstd import BLSTD
+from rblspi.offline.coverage import uniform_std
 from rblspi.offline.model_selection import halves
 from rblspi.offline.paths import Paths, horizon, lasting, relative_discounts
 from rblspi.policies.given import PolicyFunction
@@ -173,6 +174,7 @@ class SecondEstimate:
     policy: PolicyFunction
     first: BLSTD  # what knows the rest of a long path
     error: float = 0.0  # the standard error
+    apart: float = 0.0  # the root mean square difference of their mean from the first estimate
     unknown: float = math.inf  # the standard deviation of an action that was not logged nearby
 
     @classmethod
@@ -187,15 +189,16 @@ class SecondEstimate:
         discount = first.discount
         models = LocalModel.of(log, half, discount), LocalModel.of(log, ~half, discount)
         both = cls(models, policy, first)
-        one, other = both.by_half(later_states(log))
-        apart = np.square(one - other)
-        known = apart[np.isfinite(apart)]
-        if not len(known):
+        later = later_states(log)
+        one, other = both.by_half(later)
+        known = np.isfinite(one - other)
+        if not known.any():
             return both
-        error = 0.5 * float(np.sqrt(known.mean()))
+        error = 0.5 * _root_mean_square((one - other)[known])
+        apart = _root_mean_square((0.5 * (one + other) - first.predict(later))[known])
         values = np.concatenate([one[np.isfinite(one)], other[np.isfinite(other)]])
-        widest = float(np.ptp(log.rewards) + discount * np.ptp(values)) / math.sqrt(12.0)
-        return cls(models, policy, first, error, widest or math.inf)
+        least, most = (float(end(log.rewards) + discount * end(values)) for end in (np.min, np.max))
+        return cls(models, policy, first, error, apart, uniform_std((least, most)))
 
     def by_half(self, observations: NDArray[Any]) -> tuple[Matrix, Matrix]:
         """The action values of either model, shape (N, actions) each."""
@@ -207,6 +210,10 @@ class SecondEstimate:
             for model in self.models
         )
         return one, other
+
+
+def _root_mean_square(numbers: Vector) -> float:
+    return math.sqrt(np.square(numbers).mean())
 
 
 def later_states(log: Transitions) -> NDArray[Any]:

@@ -34,7 +34,7 @@ from rblspi.model.posterior import ConditionWarning, Posterior
 from rblspi.model.statistics import Statistics
 from rblspi.offline.blstd import BLSTD, finer_fits
 from rblspi.offline.fitted_q import attainable
-from rblspi.offline.local_model import SecondEstimate, later_states
+from rblspi.offline.local_model import SecondEstimate
 from rblspi.offline.observed_space import are_states
 from rblspi.offline.table_models import drawn_values
 from rblspi.policies.given import PolicyFunction
@@ -83,12 +83,7 @@ def evaluate_values(
         apart = [float(np.square(other - blstd.predict(states)).mean()) for other in others]
         return ValueErrors(posterior, math.sqrt(max(apart, default=0.0)), None, limits)
     second = SecondEstimate.of(log, policy, blstd)
-    later = later_states(log)
-    one, other = second.by_half(later)
-    squares = np.square(0.5 * (one + other) - blstd.predict(later))
-    known = squares[np.isfinite(squares)]
-    basis_std = math.sqrt(known.mean()) if len(known) else 0.0
-    return ValueErrors(posterior, math.hypot(basis_std, second.error), second, limits)
+    return ValueErrors(posterior, math.hypot(second.apart, second.error), second, limits)
 
 
 def _widened(posterior: Posterior, factor: float) -> Posterior:
