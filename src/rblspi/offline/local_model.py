@@ -18,14 +18,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial import KDTree
 
 from rblspi.core.types import Integers, Mask, Matrix, Vector
 from rblspi.data.transitions import Transitions
 from rblspi.offline.blstd import BLSTD
 from rblspi.offline.coverage import uniform_std
 from rblspi.offline.model_selection import halves
-from rblspi.offline.paths import Paths, horizon, lasting, relative_discounts
+from rblspi.offline.paths import (
+    Paths,
+    Places,
+    deviations,
+    horizon,
+    lasting,
+    places_by_action,
+    relative_discounts,
+)
 from rblspi.policies.given import PolicyFunction
 
 #: near transitions that take turns from step to step: one alone may be an odd one
@@ -43,9 +50,7 @@ class LocalModel(NamedTuple):
     """
 
     scale: Vector  # (d,)
-    trees: dict[int, KDTree]  # of the places where the transitions of an action start
-    rows: dict[int, Integers]  # which transitions these are, by place
-    counts: dict[int, Integers]  # how many start at each place: more than one if states recur
+    places: dict[int, Places]  # where the transitions of an action start
     moves: Matrix  # s' - s, (N, d)
     rewards: Vector
     terminated: Mask
@@ -55,22 +60,11 @@ class LocalModel(NamedTuple):
     @classmethod
     def of(cls, log: Transitions, part: Mask, discount: float) -> LocalModel:
         """The model of a part of the transitions."""
+        scale, discounts = deviations(log), relative_discounts(log, discount)
         before = log.observations.reshape(log.size, -1).astype(np.float64)
-        after = log.next_observations.reshape(log.size, -1)
-        scale = before.std(axis=0)
-        scale[scale == 0.0] = 1.0
-        trees, rows, counts = {}, {}, {}
-        for action in np.unique(log.actions[part]).tolist():
-            chosen = np.flatnonzero(part & (log.actions == action))
-            places, place, counts[action] = np.unique(
-                before[chosen] / scale, axis=0, return_inverse=True, return_counts=True
-            )
-            trees[action] = KDTree(places)
-            rows[action] = chosen[np.argsort(place.ravel(), kind="stable")]
-        discounts = relative_discounts(log, discount)
-        return cls(
-            scale, trees, rows, counts, after - before, log.rewards, log.terminated, *discounts
-        )
+        moves = log.next_observations.reshape(log.size, -1) - before
+        places = places_by_action(log, part, scale)
+        return cls(scale, places, moves, log.rewards, log.terminated, *discounts)
 
     def nearby(self, states: Matrix, actions: Integers, step: int) -> tuple[Integers, Vector]:
         """A transition of the action near every state, and how far the nearest is.
@@ -79,16 +73,14 @@ class LocalModel(NamedTuple):
         if there are enough. The transition is -1 and infinitely far if the action was never logged.
         """
         found, distances = np.full(len(states), -1), np.full(len(states), np.inf)
-        for action, tree in self.trees.items():
+        for action, (tree, rows, counts, ends) in self.places.items():
             here = np.flatnonzero(actions == action)
             if not len(here):
                 continue
             ranks = [1, 1 + min(step % NEIGHBOURS, tree.n - 1)]
-            apart, places = tree.query(states[here] / self.scale, ranks)
-            counts = self.counts[action]
-            place = np.where(counts[places[:, 0]] >= NEIGHBOURS, *places.T)
-            last = np.cumsum(counts)[place] - 1
-            found[here] = self.rows[action][last - (step + here) % counts[place]]
+            apart, near = tree.query(states[here] / self.scale, ranks)
+            place = np.where(counts[near[:, 0]] >= NEIGHBOURS, *near.T)
+            found[here] = rows[ends[place] - 1 - (step + here) % counts[place]]
             distances[here] = apart[:, 0]
         return found, distances
 

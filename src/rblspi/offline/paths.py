@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import KDTree
 
-from rblspi.core.types import Integers, Vector
+from rblspi.core.types import Integers, Mask, Vector
 from rblspi.data.transitions import Transitions
 from rblspi.offline.observed_space import are_states
 from rblspi.policies.given import PolicyFunction
@@ -109,6 +109,35 @@ def lasting(rest: float) -> float:
     return 1.0 / (1.0 - rest) if rest < 1.0 else 1.0
 
 
+class Places(NamedTuple):
+    """The different places where the transitions of one action start."""
+
+    tree: KDTree
+    rows: Integers  # the transitions, by place
+    counts: Integers  # how many start at each place: more than one if states recur
+    ends: Integers  # of the rows of each place, which are ``rows[ends - counts : ends]``
+
+
+def places_by_action(log: Transitions, part: Mask, scale: Vector) -> dict[int, Places]:
+    """The places of a part of the log, in units of a scale, for every action in it."""
+    flat, found = log.observations.reshape(log.size, -1), {}
+    for action in np.unique(log.actions[part]).tolist():
+        rows = np.flatnonzero(part & (log.actions == action))
+        places, place, counts = np.unique(
+            flat[rows] / scale, axis=0, return_inverse=True, return_counts=True
+        )
+        by_place = rows[np.argsort(place.ravel(), kind="stable")]
+        found[action] = Places(KDTree(places), by_place, counts, np.cumsum(counts))
+    return found
+
+
+def deviations(log: Transitions) -> Vector:
+    """The standard deviations of the observations, or 1 where they are all the same."""
+    scale: Vector = log.observations.reshape(log.size, -1).astype(np.float64).std(axis=0)
+    scale[scale == 0.0] = 1.0
+    return scale
+
+
 class Neighbours(NamedTuple):
     """The logged transitions near an observation, for each action.
 
@@ -117,38 +146,28 @@ class Neighbours(NamedTuple):
     """
 
     scale: Vector
-    trees: dict[int, tuple[KDTree, Integers, Integers]]  # of places; rows by place; how many each
+    places: dict[int, Places]
     discrete: bool
 
     @classmethod
     def of(cls, log: Transitions) -> Neighbours:
         """A tree of the different observations for every action."""
-        flat = log.observations.reshape(log.size, -1).astype(np.float64)
-        scale = flat.std(axis=0)
-        scale[scale == 0.0] = 1.0
-        trees = {}
-        for action in np.unique(log.actions):
-            rows = np.flatnonzero(log.actions == action)
-            places, group, counts = np.unique(
-                flat[rows] / scale, axis=0, return_inverse=True, return_counts=True
-            )
-            by_place = rows[np.argsort(group.ravel(), kind="stable")]
-            trees[int(action)] = (KDTree(places), by_place, counts)
-        return cls(scale, trees, are_states(log.observations))
+        scale = deviations(log)
+        places = places_by_action(log, np.ones(log.size, bool), scale)
+        return cls(scale, places, are_states(log.observations))
 
     def draw(
         self, observations: NDArray[Any], actions: Integers, rng: np.random.Generator
     ) -> Integers:
         """A row near every observation; -1 where there is none."""
-        places = observations.reshape(len(observations), -1) / self.scale
-        rows = np.full(len(places), -1, np.int64)
-        for action in set(actions.tolist()) & self.trees.keys():
-            tree, by_place, counts = self.trees[action]
+        scaled = observations.reshape(len(observations), -1) / self.scale
+        rows = np.full(len(scaled), -1, np.int64)
+        for action in set(actions.tolist()) & self.places.keys():
+            tree, by_place, counts, ends = self.places[action]
             here, count = actions == action, min(1 if self.discrete else NEIGHBOURS, tree.n)
-            distance, index = tree.query(places[here], range(1, count + 1))
+            distance, index = tree.query(scaled[here], range(1, count + 1))
             drawn = index[np.arange(len(index)), rng.integers(count, size=len(index))]
-            ends = np.cumsum(counts)[drawn]
-            found = by_place[ends - rng.integers(1, counts[drawn] + 1)]
+            found = by_place[ends[drawn] - rng.integers(1, counts[drawn] + 1)]
             there = not self.discrete or np.isclose(distance[:, 0], 0.0)
             rows[here] = np.where(there, found, -1)
         return rows
