@@ -15,8 +15,9 @@ import json
 import os
 import sys
 import time
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TypeAlias
 
 for _library in ("OPENBLAS", "OMP", "MKL"):
     os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
@@ -30,8 +31,10 @@ from rblspi.core.progress import progress
 from rblspi.environments.lookup import make
 from rblspi.online.agent import Agent
 from rblspi.registry import default_for
-from rblspi.rollout.calibration import TrueValues, calibration_of, true_values
+from rblspi.rollout.calibration import Calibration, TrueValues, calibration_of, true_values
 
+#: by the environment and the seed
+Results: TypeAlias = dict[str, dict[str, float]]
 STEPS = 50_000
 #: the first seed; smaller ones were used to choose
 FIRST = 2000
@@ -71,16 +74,19 @@ def run(folder: Path, name: str, seed: int) -> dict[str, float]:
     agent, true = learnt(folder, name, seed)
     start = time.process_time()
     found = calibration_of(agent.evaluated_policy(), true)
-    seconds = time.process_time() - start
-    (inside,) = found.coverage(0.95)
-    return {"coverage": float(inside), "sharpness": found.sharpness, "seconds": seconds}
+    return numbers_of(found) | {"seconds": time.process_time() - start}
 
 
-def table(results: dict[str, dict[str, float]]) -> str:
+def numbers_of(found: Calibration) -> dict[str, float]:
+    """What is kept of a comparison."""
+    return {"coverage": float(found.coverage(0.95)[0]), "sharpness": found.sharpness}
+
+
+def table(results: Results, names: Iterable[str]) -> str:
     """One row for every environment."""
     lines = ["| environment | seeds | coverage of 95% | width, as a multiple of the width needed |"]
     lines += ["|---|---|---|---|"]
-    for name in ENVIRONMENTS:
+    for name in names:
         runs = [value for key, value in results.items() if key.rsplit(" ", 1)[0] == name]
         if not runs:
             continue
@@ -92,12 +98,14 @@ def table(results: dict[str, dict[str, float]]) -> str:
     return "\n".join(lines)
 
 
-def main(folder: Path, seeds: int, first: int) -> None:
+def main(
+    folder: Path, seeds: int, first: int, names: Sequence[str], run: Callable[..., dict[str, float]]
+) -> Results:
     """Make the missing runs."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "results.json"
-    results: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
-    jobs = [(name, first + i) for i in range(seeds) for name in ENVIRONMENTS]
+    results: Results = json.loads(path.read_text()) if path.exists() else {}
+    jobs = [(name, first + i) for i in range(seeds) for name in names]
     with progress(len(jobs)) as tell:
         for done, (name, seed) in enumerate(jobs):
             if f"{name} {seed}" not in results:
@@ -105,9 +113,15 @@ def main(folder: Path, seeds: int, first: int) -> None:
                 with replacing(path) as temporary:
                     Path(temporary).write_text(json.dumps(results, indent=1))
             tell(done + 1, f"{name} {seed}")
-    print(table(results))
+    return results
+
+
+def arguments() -> tuple[Path, int, int]:
+    """The folder, the number of seeds and the first of them."""
+    numbers = [int(argument) for argument in sys.argv[2:]]
+    seeds, first = numbers + [20, FIRST][len(numbers) :]
+    return Path(sys.argv[1]), seeds, first
 
 
 if __name__ == "__main__":
-    numbers = [int(argument) for argument in sys.argv[2:]]
-    main(Path(sys.argv[1]), *(numbers + [20, FIRST][len(numbers) :]))
+    print(table(main(*arguments(), ENVIRONMENTS, run), ENVIRONMENTS))

@@ -47,7 +47,9 @@ if TYPE_CHECKING:
     from rblspi.online import RmaxLSPI as RmaxLSPI
     from rblspi.policies import ActionValues as ActionValues
     from rblspi.policies import LinearPolicy as LinearPolicy
+    from rblspi.rollout import Calibration as Calibration
     from rblspi.rollout import Evaluation as Evaluation
+    from rblspi.rollout import calibrate as calibrate
     from rblspi.rollout import evaluate as evaluate
 
 __version__ = "0.1.0"
@@ -64,7 +66,7 @@ _MODULES = {
     "online": "Agent FittedRmax LBRL LSVIUCB OPSRL OnlineLSPI OptimisticLSVI PSRL RBLSPI RLSVI "
     "RmaxLSPI",
     "policies": "ActionValues LinearPolicy",
-    "rollout": "Evaluation evaluate",
+    "rollout": "Calibration Evaluation calibrate evaluate",
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names.split()}
 

@@ -31,6 +31,16 @@ def logs(tmp_path_factory):
     return write(tmp_path_factory.mktemp("logs") / "pendulum.parquet", origin)
 
 
+def test_without_an_environment_held_out_episodes_tell_whether_intervals_are_true(tmp_path, capsys):
+    log, saved = write(tmp_path / "log.parquet"), tmp_path / "saved"
+    assert run("fit", log, "--algo", "blspi", *SETTINGS, "--save", saved, "--quiet") == 0
+    assert run("show", saved, "--calibration") == 2
+    assert "add --data LOG to compare with held-out episodes" in capsys.readouterr().err
+    assert run("show", saved, "--calibration", "--data", log) == 0
+    assert "mean returns of held-out regions lie in their 95% interval" in capsys.readouterr().out
+    assert (saved / "calibration.png").exists()
+
+
 def test_a_policy_from_logs_is_a_policy_like_others(logs, tmp_path, capsys):
     file = tmp_path
     assert run("fit", logs, "--algo", "blspi", *SETTINGS, "--save", file) == 0

@@ -244,9 +244,9 @@ def test_an_estimators_policy_acts_by_lower_bounds() -> None:
     basis = RBFGrid(3, low=(-0.8, -1.0), high=(0.8, 1.0))
     policy = BLSPI(basis, 3, discount=0.95, pessimism=2.0).fit(walk).policy(env)
     rows = walk.observations[:200]
-    values = policy.action_values(rows)
-    expected = np.argmax(values.mean - 2.0 * values.std, axis=1)
-    assert (expected != np.argmax(values.mean, axis=1)).any()
+    mean, std = policy.posterior.predict(policy.features(rows))
+    expected = np.argmax(mean - 2.0 * std, axis=1)
+    assert (expected != np.argmax(mean, axis=1)).any()
     for chosen in (policy(rows), policy.predict(rows)[0], policy.predict(rows)[0]):
         np.testing.assert_array_equal(chosen, expected)
     assert evaluate(policy, episodes=1, longest=20).lengths[0] > 0

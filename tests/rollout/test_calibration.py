@@ -39,6 +39,11 @@ def test_on_the_chain_the_truth_is_exact(chain: RBLSPI) -> None:
     assert "of 40 true action values lie in their 95% interval" in str(result)
 
 
+def test_an_agent_calibrates_itself(chain: RBLSPI) -> None:
+    for one, other in zip(chain.calibrate(seed=1)[:4], calibrate(chain, seed=1)[:4], strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 @pytest.mark.slow
 def test_monte_carlo_agrees_with_the_exact_values() -> None:
     agent = RBLSPI("rblspi/ChainWalk-v0", OneHot(), discount=0.9, seed=0)

@@ -55,13 +55,33 @@ def show(
     print(f"maps: {picture}")
     if calibration:
         from rblspi.plotting.calibration import draw
-        from rblspi.rollout import calibrate
 
-        result = calibrate(loaded.actor, loaded.env, seed=seed)
+        result = _calibrated(loaded, data, columns, seed)
         with style():
             picture, _ = save(draw(result), folder / "calibration")
         print(result)
         print(f"calibration: {picture}")
+
+
+def _calibrated(loaded: parsing.Saved, data: str | None, columns: str | None, seed: int) -> Any:
+    """By simulation; for a policy that knows no environment, by held-out episodes of a log."""
+    policy = loaded.policy()
+    if loaded.env is not None or policy.environment is not None:
+        from rblspi.rollout import calibrate
+
+        return calibrate(loaded.actor, loaded.env, seed=seed)
+    if data is None:
+        raise ValueError(
+            "--calibration needs what is true: add --data LOG to compare with held-out episodes of "
+            "a log, or --env ENV_ID to simulate"
+        )
+    from rblspi.cli.logs import open_log
+    from rblspi.offline import calibrate_on_log
+
+    per = policy.provenance.get("settings", {}).get("discount_per")
+    log = open_log(data, columns, False, None, True, discount_per=per)
+    space = policy.observation_space
+    return calibrate_on_log(log, policy.basis, discount=policy.discount, observation_space=space)
 
 
 def _print_settings(actor: Agent | LinearPolicy, policy: LinearPolicy) -> None:

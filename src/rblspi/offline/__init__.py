@@ -8,6 +8,7 @@ from rblspi.offline.data_report import DataReport, data_report
 from rblspi.offline.estimates import Estimates, estimates
 from rblspi.offline.estimator import NotFittedError
 from rblspi.offline.fqi import FQI
+from rblspi.offline.held_out import calibrate_on_log
 from rblspi.offline.iterations import ConvergenceWarning, Iteration
 from rblspi.offline.lspi import LSPI
 from rblspi.offline.lstd import LSTD
@@ -31,6 +32,7 @@ __all__ = [
     "NotFittedError",
     "PolicyValue",
     "TrustReport",
+    "calibrate_on_log",
     "compare",
     "coverage",
     "data_report",

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any, Self
 
 import gymnasium as gym
 
 from rblspi.core import check
 from rblspi.data.columns import Columns
-from rblspi.data.transitions import Transitions
+from rblspi.data.transitions import Transitions, joined
 from rblspi.features import BasisLike
-from rblspi.offline.accumulation import PolicySums, Problem
+from rblspi.offline.accumulation import Data, PolicySums, Problem
 from rblspi.offline.blstd import Bayesian
+from rblspi.offline.iterations import OnIteration
+from rblspi.offline.model_selection import MOST_ROWS, first_rows
 from rblspi.offline.policy_iteration import Improvement, PolicyIteration, Result
+from rblspi.offline.value_errors import ValueErrors, evaluate_values
 from rblspi.policies.choice import Pessimistic
 from rblspi.policies.given import BatchPolicy, PolicyFunction
+from rblspi.policies.linear import LinearPolicy
 
 
 @dataclass(eq=False, repr=False)
@@ -86,3 +90,36 @@ class BLSPI(Bayesian, PolicyIteration):
             return super()._improve(problem, sums)
         posterior = self._posterior(problem, sums)
         return posterior.mean, Pessimistic(posterior, self.pessimism)
+
+    def _find(
+        self, problem: Problem, chunks: Iterable[Transitions], callback: OnIteration | None
+    ) -> None:
+        super()._find(problem, chunks, callback)
+        self._log = first_rows(chunks)
+        self._values: ValueErrors | None = None
+
+    def partial_fit(self, transitions: Data, callback: OnIteration | None = None) -> Self:
+        """Add transitions, as `LSPI.partial_fit`; values are estimated from the latest 50,000."""
+        before = getattr(self, "_log", None)
+        super().partial_fit(transitions, callback)
+        if before is not None:
+            log = joined([before, first_rows(self._read(transitions, again=True))])
+            self._log, self._values = log.rows(max(0, log.size - MOST_ROWS), log.size), None
+        return self
+
+    def policy(self, env: gym.Env[Any, Any] | str | None = None) -> LinearPolicy:
+        """The policy that was found, and what it is worth; the argument is that of `LSTD.policy`.
+
+        Its ``action_values`` have all errors that are known of, see `rblspi.offline.value_errors`,
+        and not only those that the posterior over the weights knows. They are estimated from the
+        first 50,000 transitions when a policy is asked for the first time, which may take some
+        seconds. With ``pessimism``, the posterior is the one that the policy acts by.
+        """
+        found = self._choosing_policy(env)
+        if self._values is None:
+            problem = (self.basis_, self.actions_, self.discount, self.observation_space_)
+            self._values = evaluate_values(self._log, found, *problem)
+        values = self._values
+        if self.pessimism:
+            values = values._replace(posterior=self.posterior_)
+        return replace(found, **values._asdict())

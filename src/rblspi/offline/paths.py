@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.spatial import KDTree
 
 from rblspi.core.types import Integers, Mask, Vector
-from rblspi.data.transitions import Transitions
+from rblspi.data.transitions import Transitions, elapsed_in, extended
 from rblspi.offline.observed_space import are_states
 from rblspi.policies.given import PolicyFunction
 
@@ -81,8 +81,18 @@ def follow(
 
 def follow_log(log: Transitions, discount: float, seed: int) -> Paths:
     """The paths of the log's own policy, whose action is that of any transition nearby."""
-    one = log._replace(actions=np.zeros_like(log.actions))
-    return follow(lambda at: np.zeros(len(at), np.int64), one, discount, seed, first_states(log))
+    return follow(only_action, uncontrolled(log), discount, seed, first_states(log))
+
+
+def uncontrolled(log: Transitions) -> Transitions:
+    """The log with a single action: what its policy chooses is a part of the environment."""
+    plain = Transitions._make(log[: len(Transitions._fields)])
+    return extended(plain._replace(actions=np.zeros_like(log.actions)), elapsed=elapsed_in(log))
+
+
+def only_action(observations: NDArray[Any]) -> Integers:
+    """The policy of an uncontrolled log."""
+    return np.zeros(len(observations), np.int64)
 
 
 def relative_discounts(log: Transitions, discount: float) -> tuple[float, Vector]:

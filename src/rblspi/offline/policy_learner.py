@@ -67,7 +67,7 @@ class PolicyLearner(Estimator):
         self._require_fitted()
         chunks = self._read(transitions, again=True)
         basis = candidates(chunks, self.observation_space)[0].basis
-        policy = self.policy()
+        policy = self._choosing_policy()
         return policy_value(chunks, policy, basis, self.actions_, discount=self.discount).mean
 
     @abstractmethod
@@ -86,12 +86,16 @@ class PolicyLearner(Estimator):
         names, others are numbers.
         """
         batches, single = self._batches(observations)
-        policy = self.policy()
+        policy = self._choosing_policy()
         actions = np.concatenate([policy(batch) for batch in batches])
         return policy.named(actions[0] if single else actions)
 
     def policy(self, env: gym.Env[Any, Any] | str | None = None) -> LinearPolicy:
         """The policy that was found; the argument is that of `LSTD.policy`."""
+        return self._choosing_policy(env)
+
+    def _choosing_policy(self, env: gym.Env[Any, Any] | str | None = None) -> LinearPolicy:
+        """The policy with what it needs to choose actions."""
         self._require_fitted()
         return super(PolicyLearner, self._settled()).policy(env)
 

@@ -15,6 +15,7 @@ from functools import partial
 from os import PathLike
 from typing import Any, ClassVar, NamedTuple, Self
 
+import gymnasium as gym
 import numpy as np
 from numpy.typing import ArrayLike
 from threadpoolctl import threadpool_limits
@@ -34,6 +35,7 @@ from rblspi.policies.choice import EpsilonGreedy, Greedy
 from rblspi.policies.given import BatchPolicy
 from rblspi.policies.linear import ActionValues, LinearPolicy, action_names_of, choose_actions
 from rblspi.registry import name_of
+from rblspi.rollout.calibration import Calibration, calibrate
 from rblspi.rollout.loop import EPISODES, STEPS, AgentFunctions
 from rblspi.rollout.memory import CAPACITY, capacity_for
 from rblspi.rollout.steps import observe_random_actions
@@ -412,6 +414,15 @@ class Agent(ABC):
         return self.evaluated_policy().probability_best(observation, samples, rng)
 
     # Settings and files -------------------------------------------------------------------
+
+    def calibrate(
+        self, env: gym.Env[Any, Any] | str | None = None, *, seed: int = 0, **settings: int
+    ) -> Calibration:
+        """Are the stated intervals true? They are compared with simulated action values.
+
+        The arguments are those of `rblspi.calibrate`.
+        """
+        return calibrate(self, env, seed=seed, **settings)
 
     def get_parameters(self) -> dict[str, Any]:
         """The settings the agent was made with, apart from its environment and basis."""

@@ -27,8 +27,13 @@ def draw(result: Calibration) -> Drawing:
         elinewidth=0.6,
         alpha=0.6,
     )
-    scatter.set_xlabel("true action value")
-    scatter.set_ylabel("stated action value ± 2 std")
+    truth, stated = (
+        ("mean return of a held-out region", "mean stated value ± 2 std")
+        if result.of_means
+        else ("true action value", "stated action value ± 2 std")
+    )
+    scatter.set_xlabel(truth)
+    scatter.set_ylabel(stated)
     scatter.set_title("Stated and true values", fontweight="bold")
 
     levels = np.linspace(0.0, 0.995, 200)

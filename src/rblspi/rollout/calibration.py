@@ -38,12 +38,16 @@ class Calibration(NamedTuple):
     truth : ndarray, shape (N,)
     error : ndarray, shape (N,)
         Standard error of the truth; 0 where it is exact.
+    of_means : bool
+        Whether these are means over regions of states, by held-out episodes. The error of a mean
+        may be far smaller than those of the states, so that a large width is no fault then.
     """
 
     mean: Array
     std: Array
     truth: Array
     error: Array
+    of_means: bool = False
 
     def coverage(self, level: float | Array) -> Array:
         """Share of true values inside the central intervals of this probability.
@@ -72,7 +76,7 @@ class Calibration(NamedTuple):
         inside = share_interval(round(float(self.coverage(0.95)[0]) * len(self.std)), len(self.std))
         if inside.high < 0.9:
             return "too sure: do not rely on the intervals"
-        if self.sharpness > 3.0:
+        if self.sharpness > 3.0 and not self.of_means:
             return "true, but wider than they need be"
         return "true" if inside.low > 0.9 else "about true"
 
@@ -80,10 +84,11 @@ class Calibration(NamedTuple):
         """The result in two sentences."""
         (inside,) = self.coverage(0.95)
         noise = float(np.median(self.error))
+        what = "mean returns of held-out regions" if self.of_means else "true action values"
         return (
-            f"{inside:.0%} of {len(self.truth)} true action values lie in their 95% interval; over "
-            f"all levels the coverage is off by {self.discrepancy:.2f} (the true values have a "
-            f"standard error of {noise:.2g}, the stated deviations are {np.median(self.std):.2g}). "
+            f"{inside:.0%} of {len(self.truth)} {what} lie in their 95% interval; over all levels "
+            f"the coverage is off by {self.discrepancy:.2f} (the true values have a standard error "
+            f"of {noise:.2g}, the stated deviations are {np.median(self.std):.2g}). "
             f"The intervals are {self.sharpness:.1f} times as wide as they need to be: "
             f"{self.verdict}"
         )
