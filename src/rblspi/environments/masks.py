@@ -39,9 +39,10 @@ def checked_masks(masks: Any, actions: int, rows: int) -> Allowed:
             f"action_masks of shape {array.shape} do not say which of {actions} actions are "
             f"allowed in {rows} observations"
         )
-    if array.dtype.kind not in "biuf" or not np.isin(array, (0, 1)).all():
+    flags = array.astype(np.bool_) if array.dtype.kind in "biuf" else None
+    if flags is None or (flags != array).any():
         raise ValueError(f"action_masks={array.tolist()} must be true or false for every action")
-    found = array.reshape(rows, actions).astype(np.uint8)
-    if not found.any(axis=1).all():
+    found: Allowed = flags.view(np.uint8).reshape(rows, actions)
+    if not (found.any() if rows == 1 else found.any(axis=1).all()):
         raise ValueError(f"action_masks={found.tolist()} forbid every action of an observation")
     return found
