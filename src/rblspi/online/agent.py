@@ -334,7 +334,11 @@ class Agent(ABC):
     # Using what was learnt ---------------------------------------------------------------
 
     def policy(self, explore: bool = False) -> LinearPolicy:
-        """The policy found so far, by the best estimate or, with ``explore``, as in training."""
+        """The policy found so far, by the best estimate or, with ``explore``, as in training.
+
+        Its posterior is the one that the agent learns by. Intervals to rely on are those of
+        `action_values` and of `evaluated_policy`.
+        """
         with self._lock:
             return LinearPolicy(
                 basis=self.basis,
