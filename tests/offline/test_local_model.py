@@ -51,8 +51,35 @@ def test_an_action_that_was_never_logged_has_no_value():
     log = walks(np.random.default_rng(0))
     lefts = Transitions._make(column[log.actions == 0] for column in log)
     model = LocalModel.of(lefts, np.ones(lefts.size, bool), DISCOUNT)
-    values = model.values(np.array([[5.0]]), np.array([1]), right, fitted(log))
-    assert np.isnan(values).all()
+    found = model.follow(np.array([[5.0]]), np.array([1]), right, fitted(log), 1.0)
+    assert np.isnan(found.returns).all()
+    assert (found.before, found.beyond) == (0.0, 1.0)
+
+
+def test_an_interval_contains_what_may_be_where_a_path_leaves_the_data():
+    """From 1, it takes three steps to the right to leave the data, which end at 3."""
+    log = walks(np.random.default_rng(0), 1000, high=3.0)
+    log = log._replace(rewards=np.where(log.actions == 1, 0.5, 0.0))
+    second = SecondEstimate.of(log, right, fitted(log))
+    low, high = second.interval(np.array([[1.0]]))
+    before, (least, most) = 0.5 * (1.0 + DISCOUNT + DISCOUNT**2), second.bounds
+    assert low[0, 1] == pytest.approx(before + DISCOUNT**3 * least)
+    assert high[0, 1] == pytest.approx(before + DISCOUNT**3 * most)
+    assert least < most
+
+
+def test_within_the_data_an_interval_contains_both_models_and_no_more():
+    before = np.repeat(np.arange(0.0, 9.5, 0.125), 4)  # both actions in both halves, everywhere
+    actions = np.tile([0, 0, 1, 1], len(before) // 4)
+    after = before + np.where(actions == 1, 1.0, -1.0)
+    ended = after > 9.5
+    columns = (before[:, None], actions, ended.astype(float), after[:, None], ended, ~ended)
+    log = Transitions.from_arrays(*columns)
+    second = SecondEstimate.of(log, right, fitted(log))
+    places = log.observations[[100, 200]]
+    halves = second.by_half(places)
+    for end, expected in zip(second.interval(places), (np.fmin, np.fmax), strict=True):
+        np.testing.assert_array_equal(end[:, 1], expected(*halves)[:, 1])
 
 
 @pytest.mark.parametrize(("high", "first"), [(6.0, 2.0), (6.0, 4.0), (3.0, 1.0)])

@@ -8,12 +8,15 @@ towards the end of its track.
 
 Two models, each made of half of the episodes, give estimates of action values whose errors have
 other causes than those of least squares. Half their difference is the standard error of their mean.
+Where a path leaves the data, they agree on what is nearest, and know nothing: from there on, the
+value may be anything.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +25,7 @@ from numpy.typing import NDArray
 from rblspi.core.types import Integers, Mask, Matrix, Vector
 from rblspi.data.transitions import Transitions
 from rblspi.offline.blstd import BLSTD
-from rblspi.offline.coverage import uniform_std
+from rblspi.offline.fitted_q import attainable
 from rblspi.offline.model_selection import halves
 from rblspi.offline.paths import (
     Paths,
@@ -41,6 +44,8 @@ NEIGHBOURS = 3
 STATES = 100
 #: the share of rows that count as near those of the other episodes
 USUAL = 0.99
+#: what adding up moves may round, in standard deviations: where places recur, rows are that near
+ROUNDING = 1e-9
 
 
 class LocalModel(NamedTuple):
@@ -84,27 +89,58 @@ class LocalModel(NamedTuple):
             distances[here] = apart[:, 0]
         return found, distances
 
-    def values(
-        self, states: Matrix, actions: Integers, policy: PolicyFunction, values: BLSTD
-    ) -> Vector:
-        """Discounted returns after these actions, by the model; nan where an action is unknown.
+    def follow(
+        self,
+        states: Matrix,
+        actions: Integers,
+        policy: PolicyFunction,
+        values: BLSTD,
+        limit: float = math.inf,
+    ) -> Followed:
+        """Take these actions in some states, and follow the policy from there.
 
-        After as many steps as matter, the rest is that of another estimate.
+        After as many steps as matter, the rest is that of another estimate. A path leaves the data
+        where the nearest transition is further away than a limit.
         """
-        returns, weight = np.zeros(len(states)), np.ones(len(states))
+        returns, before, beyond = (
+            np.zeros(len(states)),
+            np.zeros(len(states)),
+            np.zeros(len(states)),
+        )
+        weight, inside = np.ones(len(states)), np.ones(len(states), bool)
         going, shape = np.arange(len(states)), values.features_.shape
         for step in range(horizon(self.discount)):
-            near, _ = self.nearby(states, actions, step)
+            near, distance = self.nearby(states, actions, step)
+            out = inside & (distance > limit)
+            before[going[out]], beyond[going[out]] = returns[going[out]], weight[out]
             returns[going] += weight * np.where(near < 0, np.nan, self.rewards[near])
             on = ~self.terminated[near] & (near >= 0)
-            states, going = states[on] + self.moves[near[on]], going[on]
+            states, going, inside = (
+                states[on] + self.moves[near[on]],
+                going[on],
+                (inside & ~out)[on],
+            )
             weight = weight[on] * (self.discount * self.relative[near[on]])
             if not len(going):
-                return returns
+                break
             actions = np.asarray(policy(states.reshape(-1, *shape)))
-        rest = values.predict(states.reshape(-1, *shape), actions)
-        returns[going] += weight * rest
-        return returns
+        else:
+            returns[going] += weight * values.predict(states.reshape(-1, *shape), actions)
+        return Followed(returns, np.where(beyond > 0.0, before, returns), beyond)
+
+
+class Followed(NamedTuple):
+    """Where a policy leads in a model, from some states."""
+
+    returns: Vector  # discounted; nan where an action was never logged
+    before: Vector  # the part of the returns from before a path left the data
+    beyond: Vector  # the discount of the rest; 0 if it never left
+
+
+def models_of_halves(log: Transitions, discount: float) -> tuple[LocalModel, LocalModel]:
+    """The model of every other episode, and that of the others."""
+    half = halves(log)
+    return LocalModel.of(log, half, discount), LocalModel.of(log, ~half, discount)
 
 
 def follow_in_model(
@@ -117,7 +153,7 @@ def follow_in_model(
     log: nothing is known of it. The path itself goes on by what is nearest.
     """
     shape, model = log.observations.shape[1:], LocalModel.of(log, np.ones(log.size, bool), discount)
-    limit = _usual_distance(log)
+    limit = _usual_distance(log, models_of_halves(log, discount))
     chosen = firsts[np.linspace(0, len(firsts) - 1, min(STATES, len(firsts))).astype(np.int64)]
     states, weight, lost = chosen.reshape(len(chosen), -1).astype(np.float64), 1.0, 0.0
     path, returns, weights = np.arange(len(states)), np.zeros(len(states)), np.zeros(log.size)
@@ -142,7 +178,7 @@ def follow_in_model(
     return Paths(weights, returns, lost / len(chosen))
 
 
-def _usual_distance(log: Transitions) -> float:
+def _usual_distance(log: Transitions, models: tuple[LocalModel, LocalModel]) -> float:
     """The distance within which most rows have one of the other half of the episodes.
 
     The nearest row of all would not do: it is often the next one of the same episode. A single
@@ -150,12 +186,12 @@ def _usual_distance(log: Transitions) -> float:
     """
     half, rows = halves(log), log.observations.reshape(log.size, -1)
     apart = [
-        LocalModel.of(log, ~part, 1.0).nearby(rows[part], log.actions[part], 0)[1]
-        for part in (half, ~half)
+        model.nearby(rows[part], log.actions[part], 0)[1]
+        for model, part in zip(models, (~half, half), strict=True)
     ]
     known = np.concatenate(apart)
     known = known[np.isfinite(known)]
-    return float(np.quantile(known, USUAL)) if len(known) else 0.0
+    return float(np.quantile(known, USUAL)) + ROUNDING if len(known) else 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,22 +201,22 @@ class SecondEstimate:
     models: tuple[LocalModel, LocalModel]
     policy: PolicyFunction
     first: BLSTD  # what knows the rest of a long path
+    limit: float  # the distance at which a path leaves the data
+    bounds: tuple[float, float]  # the least and the greatest value beyond the data
     error: float = 0.0  # the standard error
     apart: float = 0.0  # the root mean square difference of their mean from the first estimate
-    unknown: float = math.inf  # the standard deviation of an action that was not logged nearby
 
     @classmethod
     def of(cls, log: Transitions, policy: PolicyFunction, first: BLSTD) -> SecondEstimate:
         """The models of every other episode; their difference in later states of the log.
 
-        An agent's later states are those to which its present policy leads. An action of which
-        nothing is known brings any reward of the log, and leads to where values are like those in
-        these states: its value is uniform between the least and the greatest that follow.
+        An agent's later states are those to which its present policy leads. An action beyond the
+        data brings any reward of the log, and leads to where values are like those in these states.
         """
-        half = halves(log)
         discount = first.discount
-        models = LocalModel.of(log, half, discount), LocalModel.of(log, ~half, discount)
-        both = cls(models, policy, first)
+        models = models_of_halves(log, discount)
+        limit, allowed = _usual_distance(log, models), attainable([log], discount)
+        both = cls(models, policy, first, limit, allowed)
         later = later_states(log)
         one, other = both.by_half(later)
         known = np.isfinite(one - other)
@@ -190,18 +226,32 @@ class SecondEstimate:
         apart = _root_mean_square((0.5 * (one + other) - first.predict(later))[known])
         values = np.concatenate([one[np.isfinite(one)], other[np.isfinite(other)]])
         least, most = (float(end(log.rewards) + discount * end(values)) for end in (np.min, np.max))
-        return cls(models, policy, first, error, apart, uniform_std((least, most)))
+        return replace(both, bounds=(least, most), error=error, apart=apart)
+
+    def interval(self, observations: NDArray[Any]) -> tuple[Matrix, Matrix]:
+        """Between which values both models and all that is possible beyond the data are.
+
+        The shapes are (N, actions).
+        """
+        ends = [
+            (returns, before + beyond * self.bounds[0], before + beyond * self.bounds[1])
+            for returns, before, beyond in self._follow(observations)
+        ]
+        return np.fmin.reduce([*ends[0], *ends[1]]), np.fmax.reduce([*ends[0], *ends[1]])
 
     def by_half(self, observations: NDArray[Any]) -> tuple[Matrix, Matrix]:
         """The action values of either model, shape (N, actions) each."""
+        one, other = (followed.returns for followed in self._follow(observations))
+        return one, other
+
+    def _follow(self, observations: NDArray[Any]) -> Iterator[Followed]:
+        """Every action and then the policy, in either model: arrays of shape (N, actions)."""
         actions = self.first.statistics_.actions
         rows = np.asarray(observations, dtype=np.float64).reshape(len(observations), -1)
         states, every = np.repeat(rows, actions, axis=0), np.tile(np.arange(actions), len(rows))
-        one, other = (
-            model.values(states, every, self.policy, self.first).reshape(-1, actions)
-            for model in self.models
-        )
-        return one, other
+        for model in self.models:
+            found = model.follow(states, every, self.policy, self.first, self.limit)
+            yield Followed._make(column.reshape(-1, actions) for column in found)
 
 
 def _root_mean_square(numbers: Vector) -> float:

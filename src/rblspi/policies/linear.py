@@ -33,10 +33,9 @@ class Estimate(Protocol):
     """Another estimate of the policy's action values, by two halves and without the basis."""
 
     error: float  # the standard error of the mean of both
-    unknown: float  # the standard deviation of an action that was not tried nearby
 
-    def by_half(self, observations: NDArray[Any], /) -> tuple[Matrix, Matrix]:
-        """Action values by either half, shape (N, actions); nan where it knows nothing."""
+    def interval(self, observations: NDArray[Any], /) -> tuple[Matrix, Matrix]:
+        """Between which action values both halves and what they do not know are, (N, actions)."""
 
 
 class ActionValues(NamedTuple):
@@ -86,9 +85,9 @@ class LinearPolicy:
         Standard deviation of the error of the basis, which no posterior over weights knows of.
     second : Estimate, optional
         A second estimate of the action values, by two halves. The 95% interval then contains the
-        first estimate, those of both halves, and on either side the error of the second one; the
-        stated value is in its middle. It is neither saved nor pickled; ``basis_std`` then stands
-        for it.
+        first estimate, those of both halves, what may be where they know nothing, and on either
+        side the error of the second one; the stated value is in its middle. It is neither saved
+        nor pickled; ``basis_std`` then stands for it.
     limits : (float, float)
         The least and the greatest value that the rewards allow. Features extrapolate beyond them
         where there are no data; stated values do not. Actions and exported policies are by the
@@ -271,13 +270,9 @@ class LinearPolicy:
         mean = np.clip(mean, *self.limits)
         if self.second is None:
             return mean, np.hypot(noise, self.basis_std)
-        one, other = self.second.by_half(observations)
-        low, high = np.fmin(np.fmin(one, other), mean), np.fmax(np.fmax(one, other), mean)
-        known = np.isfinite(one) | np.isfinite(other)
-        std = np.where(known, (high - low) / 2.0 / REACH + self.second.error, 0.0)
-        # Far from all data, the posterior is wide and a model made of them knows nothing.
-        noise = np.where(known, np.minimum(noise, self.second.unknown), noise)
-        return 0.5 * (low + high), np.maximum(std, noise)
+        low, high = self.second.interval(observations)
+        low, high = np.fmin(low, mean), np.fmax(high, mean)
+        return 0.5 * (low + high), (high - low) / 2.0 / REACH + self.second.error
 
     def probability_best(
         self, observation: ArrayLike, samples: int = 1000, rng: np.random.Generator | None = None
