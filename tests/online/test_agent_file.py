@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import subprocess
 import sys
 from collections.abc import Callable
@@ -202,3 +204,9 @@ def test_an_agent_that_kept_fewer_transitions_goes_on_to_keep_as_few(
     assert_same_bits(agent, loaded)
     assert_same_bits(agent.learn(100), loaded.learn(100))
     assert loaded.session.memory.size == 60
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, pickle.dumps])
+def test_a_copy_is_made_by_a_file(copied: Callable[[Any], Any]) -> None:
+    with pytest.raises(TypeError, match="OPSRL is neither copied nor pickled.*save\\(\\) it"):
+        copied(OPSRL(CHAIN, seed=0))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any, TypeVar
 
 import numba
@@ -82,15 +83,20 @@ def is_compiled(function: object) -> bool:
 
 @contextmanager
 def compile_notice(what: str) -> Iterator[None]:
-    """Say on the terminal that the compiler is at work, if it takes more than a second."""
+    """Say on the terminal, once, that the compiler is at work, if it takes more than a second."""
     message = f"compiling {what} (once; later runs find it on disk) ..."
-    timer = threading.Timer(1.0, say, (message,))
+    timer = threading.Timer(1.0, _say_once, (message,))
     timer.daemon = True
     timer.start()
     try:
         yield
     finally:
         timer.cancel()
+
+
+@cache
+def _say_once(message: str) -> None:
+    say(message)
 
 
 class Entry:

@@ -446,6 +446,12 @@ class Agent(ABC):
             f"of {self.basis}>"
         )
 
+    def __getstate__(self) -> Any:
+        raise TypeError(
+            f"{type(self).__name__} is neither copied nor pickled, because its environment may not "
+            "be: save() it and load() the file for a second one, or take its policy()"
+        )
+
     def save(self, path: str | PathLike[str]) -> None:
         """Write everything to one file, so that learning on gives the same bits as before.
 
