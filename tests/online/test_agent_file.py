@@ -208,5 +208,5 @@ def test_an_agent_that_kept_fewer_transitions_goes_on_to_keep_as_few(
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, pickle.dumps])
 def test_a_copy_is_made_by_a_file(copied: Callable[[Any], Any]) -> None:
-    with pytest.raises(TypeError, match="OPSRL is neither copied nor pickled.*save\\(\\) it"):
+    with pytest.raises(TypeError, match=r"OPSRL is neither copied nor pickled.*save\(\) it"):
         copied(OPSRL(CHAIN, seed=0))
