@@ -28,7 +28,6 @@ LOGS = {
     "FrozenLake-v1": (20_000, 0.99),
     "rblspi/InvertedPendulum-v0": (9_000, 0.95),
     "rblspi/CartPole-v0": (20_000, 0.99),
-    "rblspi/PuddleWorld-v0": (20_000, 0.99),
 }
 STATED = {
     "": "as the policy states them",
