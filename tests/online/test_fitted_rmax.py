@@ -13,9 +13,11 @@ from rblspi import FittedRmax, Multilinear, RBFGrid, evaluate
 from rblspi.data.transitions import MaskedTransitions, Transitions
 from rblspi.offline.fitted_q import attainable
 from rblspi.online.fitted_rmax import PRECISION, displacements, nearest, sweep
+from rblspi.rollout import collect
 from tests.support.agents import assert_resumes_to_the_bit
-from tests.support.textbook_fitted_rmax import backup
+from tests.support.textbook_fitted_rmax import Axis, backup
 
+LINES = np.array([False, False])
 CAR, PUDDLES = "rblspi/MountainCar-v0", "rblspi/PuddleWorld-v0"
 
 
@@ -43,9 +45,104 @@ def test_a_backup_is_that_of_the_textbook(steps: int, neighbours: int) -> None:
     log, basis = remembered(agent), agent.basis
     values = np.random.default_rng(0).standard_normal(agent.features.size)
     found = one_backup(agent, log, values, 2.0)
-    grid = (basis.low, basis.high, basis.vertices)
+    grid = [Axis(*axis) for axis in zip(basis.low, basis.high, basis.vertices, strict=True)]
     wanted = backup(log, grid, values, 2.0, agent.discount, neighbours, agent.actions)
     np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-9)
+
+
+class Wheel(gym.Env[Any, Any]):
+    """A wheel that is pushed either way, fast enough to turn; rewarded where it stands up.
+
+    Its observation is (angle, speed), or (cosine, sine, speed), or the latter in another order.
+    """
+
+    action_space = gym.spaces.Discrete(2)
+
+    def __init__(self, components: str = "angle", offset: float = 0.0) -> None:
+        self.components, self.offset = components, offset
+        turn = [1.0, 1.0] if components != "angle" else [np.pi]
+        high = np.array([*turn, 3.0])
+        self.observation_space = gym.spaces.Box(-high, high, dtype=np.float64)
+
+    def seen(self) -> Any:
+        angle = self.angle + self.offset
+        cosine, sine = np.cos(angle), np.sin(angle)
+        parts = {
+            "angle": [np.arctan2(sine, cosine)],
+            "cosine first": [cosine, sine],
+            "sine first": [sine, cosine],
+        }
+        return np.array([*parts[self.components], self.speed])
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+        super().reset(seed=seed)
+        self.angle, self.speed, self.steps = 0.3, float(self.np_random.uniform(-0.2, 0.2)), 0
+        return self.seen(), {}
+
+    def step(self, action: Any) -> Any:
+        push = 2 * int(action) - 1 + self.np_random.normal()
+        self.speed = float(
+            np.clip(0.95 * self.speed + 0.4 * push - 0.3 * np.sin(self.angle), -3, 3)
+        )
+        self.angle += 0.7 * self.speed
+        self.steps += 1
+        return self.seen(), float(np.cos(self.angle) < -0.8), False, self.steps == 40, {}
+
+
+def on_wheel(components: str = "angle", offset: float = 0.0) -> tuple[FittedRmax, Transitions]:
+    """An agent, and what it plans on."""
+    env = Wheel(components, offset)
+    agent = FittedRmax(env, Multilinear((8, 5)), discount=0.9, seed=0)
+    (log,) = collect(env, 300, seed=3)
+    agent._fit_grid(log, np.zeros((2, 40)))
+    return agent, log
+
+
+def planned(agent: FittedRmax, log: Transitions) -> Any:
+    values, q, everywhere = np.zeros(40), np.empty((2, 40)), np.ones((40, 2), np.bool_)
+    sweep(agent._model(log, 3.0), everywhere, values, q, 1e-13)
+    return q.reshape(2, 8, 5)
+
+
+def test_a_backup_on_a_circle_is_that_of_the_textbook() -> None:
+    agent, log = on_wheel()
+    values = np.random.default_rng(0).standard_normal(40)
+    grid = [Axis(-np.pi, np.pi, 8, True), Axis(agent.basis.low[1], agent.basis.high[1], 5)]
+    wanted = backup(log, grid, values, 2.0, agent.discount, agent.neighbours, 2)
+    np.testing.assert_allclose(one_backup(agent, log, values, 2.0), wanted, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("components", ["cosine first", "sine first"])
+def test_a_pair_and_its_angle_give_the_same_plan(components: str) -> None:
+    one, other = on_wheel(), on_wheel(components)
+    assert (one[0].basis.angles, other[0].basis.angles) == ((0,), ((0, 1),))
+    found, wanted = planned(*other), planned(*one)
+    if components == "sine first":  # the angle goes the other way round, from a quarter of a turn
+        found = found[:, (2 - np.arange(8)) % 8]
+    np.testing.assert_allclose(found, wanted, rtol=1e-9)
+
+
+@pytest.mark.parametrize("cells", [1, 3])
+def test_angles_turned_by_some_cells_turn_the_plan_by_as_many(cells: int) -> None:
+    wanted, found = planned(*on_wheel()), planned(*on_wheel(offset=cells * np.pi / 4))
+    np.testing.assert_allclose(found, np.roll(wanted, cells, axis=1), rtol=1e-9)
+
+
+def test_motion_around_a_circle_takes_the_shorter_way() -> None:
+    states, vertices = np.array([[0.9], [0.95], [0.05]]), np.array([[0.0], [0.99]])
+    after, turning = (states + 0.2) % 1.0, np.array([True])
+    motion = displacements(states, after, vertices, turning)
+    np.testing.assert_allclose(motion.base, vertices + 0.2)
+    near = nearest(states, vertices, turning, 3)
+    np.testing.assert_array_equal(near.places[1], [1, 2, 0])
+
+
+def test_the_angles_are_found_once_and_kept(tmp_path: Path) -> None:
+    agent = FittedRmax("rblspi/CartPoleSwingUp-v0", Multilinear(4), seed=0).learn(200)
+    assert agent.basis.angles == ((2, 3),)
+    assert agent.features.size == 4**4
+    make = lambda: FittedRmax("rblspi/CartPoleSwingUp-v0", Multilinear(4), seed=1)  # noqa: E731
+    assert_resumes_to_the_bit(make, 700, tmp_path / "agent.npz")
 
 
 def test_planned_values_solve_the_bellman_equation_of_the_model() -> None:
@@ -81,14 +178,14 @@ def test_the_trend_is_exact_where_the_motion_is_linear_and_data_are_plenty() -> 
     rng = np.random.default_rng(0)
     states, vertices = rng.random((20_000, 2)), rng.random((7, 2))
     matrix, shift = np.array([[0.1, -0.2], [0.3, 0.0]]), np.array([0.01, 0.02])
-    motion = displacements(states, states + states @ matrix + shift, vertices)
+    motion = displacements(states, states + states @ matrix + shift, vertices, LINES)
     np.testing.assert_allclose(motion.base, vertices + vertices @ matrix + shift, atol=1e-5)
     np.testing.assert_allclose(motion.rest, 0.0, atol=1e-5)
 
 
 def test_hope_vanishes_where_data_are_dense_and_follows_the_distance_where_there_are_none() -> None:
     states = np.random.default_rng(0).random((2000, 2)) * 0.1
-    near = nearest(states, np.array([[0.05, 0.05], [300.0, 400.0]]), 8)
+    near = nearest(states, np.array([[0.05, 0.05], [300.0, 400.0]]), LINES, 8)
     share = near.unknown / (near.unknown + near.weights.sum(axis=1))
     assert share[0] < 1e-4
     assert near.unknown[1] == pytest.approx(250.0**2, rel=1e-3)
@@ -97,8 +194,9 @@ def test_hope_vanishes_where_data_are_dense_and_follows_the_distance_where_there
 
 def test_optimism_is_a_number_of_pseudo_observations() -> None:
     rng = np.random.default_rng(0)
-    states, vertices = rng.random((100, 3)), rng.random((5, 3))
-    once, thrice = nearest(states, vertices, 8), nearest(states, vertices, 8, optimism=3.0)
+    states, vertices = rng.random((100, 2)), rng.random((5, 2))
+    once = nearest(states, vertices, LINES, 8)
+    thrice = nearest(states, vertices, LINES, 8, optimism=3.0)
     np.testing.assert_array_equal(thrice.unknown, 3.0 * once.unknown)
     np.testing.assert_array_equal(thrice.weights, once.weights)
 
@@ -186,7 +284,7 @@ def test_the_grid_spans_what_was_seen_and_the_functions_on_it_stay_the_same() ->
     seen = np.concatenate([some.observations, some.next_observations])
     np.testing.assert_allclose(agent.basis.low, seen.min(axis=0))
     np.testing.assert_allclose(agent.basis.high, seen.max(axis=0))
-    np.testing.assert_allclose(again.T, before(agent._vertices()) @ weights.T, atol=1e-12)
+    np.testing.assert_allclose(again.T, before(agent._grid.points()) @ weights.T, atol=1e-12)
 
 
 @pytest.mark.parametrize("environment", [CAR, "MountainCar-v0"])
@@ -223,7 +321,7 @@ def test_it_says_what_it_cannot_do() -> None:
         FittedRmax(CAR, optimism=-1)
 
     class Wide(gym.Env[Any, Any]):
-        observation_space = gym.spaces.Box(-1.0, 1.0, (9,))
+        observation_space = gym.spaces.Box(-2.0, 2.0, (9,))
         action_space = gym.spaces.Discrete(2)
 
     with pytest.raises(ValueError, match=r"at most 8 numbers.*have 9: use RBLSPI"):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import gymnasium as gym
 import numpy as np
@@ -130,6 +130,11 @@ class Basis(ABC):
     def settings(self) -> dict[str, Any]:
         """Return the recipe as plain data; ``"basis"`` holds the name of the class."""
         return {"basis": type(self).__name__, **asdict(self)}
+
+    @classmethod
+    def from_settings(cls, settings: Mapping[str, Any]) -> Self:
+        """The basis of these settings, without the name of the class."""
+        return cls(**settings)
 
     def _require_feasible(self, size: int) -> int:
         if size > MOST_FEATURES:

@@ -9,7 +9,7 @@ import ast
 import difflib
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import fields
 from typing import Any, Protocol
 
 from rblspi.features.base import Basis
@@ -103,8 +103,9 @@ def basis_to_text(basis: Basis) -> str | None:
     """Write a basis such that `basis_from_text` reads it; None for a user's own basis."""
     if BASES.get(type(basis).__name__) is not type(basis):
         return None
-    arguments = ", ".join(f"{k}={v!r}" for k, v in asdict(basis).items() if v is not None)
-    return f"{type(basis).__name__}({arguments})"
+    values = ((field, getattr(basis, field.name)) for field in fields(basis))
+    said = [f"{f.name}={v!r}" for f, v in values if v is not None or f.default is not None]
+    return f"{type(basis).__name__}({', '.join(said)})"
 
 
 def basis_from_settings(settings: Mapping[str, Any]) -> Basis:
@@ -122,6 +123,6 @@ def basis_from_settings(settings: Mapping[str, Any]) -> Basis:
             "as basis="
         )
     try:
-        return BASES[name](**arguments)
+        return BASES[name].from_settings(arguments)
     except TypeError as error:
         raise ValueError(f"settings {dict(settings)} do not describe a basis: {error}") from error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import gymnasium as gym
@@ -11,8 +12,10 @@ import numpy as np
 
 from rblspi.core.types import Matrix, Vector
 from rblspi.environments.vectors import vector_space
+from rblspi.features.angles import components, find_angles
 from rblspi.features.base import Basis
 from rblspi.features.bounds import circles, is_unbounded, limits, per_dimension, states_of
+from rblspi.features.multilinear import Multilinear
 from rblspi.features.one_hot import OneHot
 from rblspi.features.polynomial import Polynomial
 from rblspi.features.random_fourier import RandomFourier
@@ -61,22 +64,25 @@ def table_basis(space: gym.Space[Any]) -> OneHot | None:
 
 
 def with_bounds(basis: Basis, space: gym.Space[Any], scout: Callable[[], Matrix]) -> Basis:
-    """The basis itself, or where neither it nor the space has bounds, one scaled to what is seen.
+    """The basis, scaled to what is seen where neither it nor the space has bounds.
 
-    ``scout`` is as for `default_basis`.
+    A grid is also told the angles in what is seen. ``scout`` is as for `default_basis`.
     """
     recipe: Any = basis
     if not (hasattr(recipe, "low") and hasattr(recipe, "high")):
         return basis
-    low, high = limits(space)
+    scout, (low, high) = cache(scout), limits(space)
+    if isinstance(recipe, Multilinear) and recipe.angles is None:
+        recipe = replace(recipe, angles=find_angles(low, high, scout))
     low = low if recipe.low is None else per_dimension("low", recipe.low, len(low))
     high = high if recipe.high is None else per_dimension("high", recipe.high, len(high))
-    turning = circles(low, high, getattr(recipe, "angles", None))
+    turning = circles(low, high, components(getattr(recipe, "angles", None)))
     missing = is_unbounded(low, high) & ~turning
-    if not missing.any():
-        return basis
-    low, high = _bounded(np.where(turning, -np.pi, low), np.where(turning, np.pi, high), scout)
-    found: Basis = replace(recipe, low=low.tolist(), high=high.tolist())
+    if missing.any():
+        turn = (np.where(turning, -np.pi, low), np.where(turning, np.pi, high))
+        low, high = _bounded(*turn, scout)
+        recipe = replace(recipe, low=low.tolist(), high=high.tolist())
+    found: Basis = recipe
     return found
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from rblspi.core.types import Matrix, Vector
 from rblspi.data.transitions import Transitions
 from rblspi.features import OneHot
+from rblspi.features.angles import components
 from rblspi.features.bounds import bounds, circles
 from rblspi.model.posterior import FEW_DIGITS
 from rblspi.offline import LSPI, ConvergenceWarning
@@ -163,7 +164,7 @@ def outside_bounds(case: Case) -> Iterator[Finding]:
     basis, space = case.agent.basis, case.agent.env.observation_space
     if case.is_table or not hasattr(basis, "low"):
         return
-    angles = getattr(basis, "angles", None)
+    angles = components(getattr(basis, "angles", None))
     low, high = bounds(space, basis.low, getattr(basis, "high", None), angles)
     least, most = case.observations.min(axis=0), case.observations.max(axis=0)
     outside = ((case.observations < low) | (case.observations > high)).mean(axis=0)

@@ -25,6 +25,7 @@ import math
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
@@ -35,9 +36,10 @@ from rblspi.core.types import Integers, Mask, Matrix, Vector
 from rblspi.data.transitions import Transitions, allowed_after
 from rblspi.environments.lookup import EnvironmentLike, make
 from rblspi.features import BasisLike, Multilinear, as_basis
-from rblspi.features.bounds import input_size
+from rblspi.features.angles import components, coordinates_of
+from rblspi.features.bounds import bounds, circles, input_size
 from rblspi.features.default import basis_over
-from rblspi.features.multilinear import interpolate
+from rblspi.features.multilinear import Grid, interpolate
 from rblspi.offline.fitted_q import attainable
 from rblspi.offline.value_errors import evaluate_values
 from rblspi.online.agent import Cost
@@ -50,8 +52,6 @@ from rblspi.policies.linear import LinearPolicy
 NEIGHBOURS = 8
 #: penalty of the slopes of displacements: a few transitions close together tell of none
 RIDGE = 0.01
-#: of the grid unless one is given: a plan takes a tenth of a second
-VERTICES = 10_000
 #: dimensions in which a grid of so many vertices is a grid: a cell has 2^8 corners
 MOST_DIMENSIONS = 8
 #: error of planned values, in units of their range
@@ -86,21 +86,37 @@ class Model(NamedTuple):
     rewards: Vector  # mean of r and of the hope     (actions n,)
 
 
-def displacements(states: Matrix, after: Matrix, vertices: Matrix) -> Motion:
-    """Line 3, and where it takes the vertices; a small ridge for directions without data."""
-    middle = states.mean(axis=0)
-    centred, moves = states - middle, after - states
+def displacements(states: Matrix, after: Matrix, vertices: Matrix, turning: Mask) -> Motion:
+    """Line 3, and where it takes the vertices; a small ridge for directions without data.
+
+    Of an angle, s' - s is the shorter way around the circle, and s is its cosine and its sine.
+    """
+    x, moves = _embedded(states, turning), after - states
+    moves[:, turning] -= np.round(moves[:, turning])
+    middle = x.mean(axis=0)
+    centred = x - middle
     mean = moves.mean(axis=0)
     gram = centred.T @ centred + RIDGE * np.eye(len(middle))
     slope = np.linalg.solve(gram, centred.T @ (moves - mean))
-    base = vertices + mean + (vertices - middle) @ slope
+    base = vertices + mean + (_embedded(vertices, turning) - middle) @ slope
     return Motion(base, moves - mean - centred @ slope)
 
 
-def nearest(states: Matrix, vertices: Matrix, neighbours: int, optimism: float = 1.0) -> Neighbours:
+def _embedded(points: Matrix, turning: Mask) -> Matrix:
+    """The points, with two numbers for every angle: a circle whose circumference is 1."""
+    if not turning.any():
+        return points
+    turn = 2.0 * np.pi
+    waves = [wave(turn * points[:, turning]) / turn for wave in (np.cos, np.sin)]
+    return np.concatenate([points[:, ~turning], *waves], axis=1)
+
+
+def nearest(
+    states: Matrix, vertices: Matrix, turning: Mask, neighbours: int, optimism: float = 1.0
+) -> Neighbours:
     """Line 4 for the transitions of one action."""
     count = min(neighbours, len(states))
-    distances, places = cKDTree(states).query(vertices, k=np.arange(1, count + 1))
+    distances, places = _tree(states, turning).query(vertices, k=np.arange(1, count + 1))
     width = np.maximum(distances[:, -1:] / 2.0, 1e-9)
     weights = np.exp(-0.5 * np.square(distances / width))
     unknown = optimism * width[:, 0] ** vertices.shape[1]
@@ -283,20 +299,17 @@ class FittedRmax(PlanningAgent):
                 "discount below 1, such as 0.99"
             )
         environment = make(env)
-        dimensions = input_size(environment.observation_space)
-        if dimensions > MOST_DIMENSIONS:
-            raise ValueError(
-                f"FittedRmax plans on a grid over at most {MOST_DIMENSIONS} numbers, and the "
-                f"observations in {environment.observation_space} have {dimensions}: use RBLSPI"
-            )
-        if basis is None:
-            basis = Multilinear(round(VERTICES ** (1.0 / dimensions)))
-        if not isinstance(as_basis(basis), Multilinear):
+        numbers = input_size(environment.observation_space)
+        _require_few(numbers / 2, numbers, environment)  # as if all were cosines and sines
+        basis = Multilinear(None) if basis is None else as_basis(basis)
+        if not isinstance(basis, Multilinear):
             raise TypeError(f"FittedRmax has values on a grid, Multilinear(10), not on {basis}")
         super().__init__(environment, basis, discount=discount, seed=seed)
 
     def _require_memory(self) -> None:
         """There is no posterior; `Multilinear` itself refuses too many vertices."""
+        dimensions = len(self._grid.kinds)
+        _require_few(dimensions, dimensions, self.env)
 
     def _initial_state(self) -> Any:
         state = super()._initial_state()
@@ -320,17 +333,24 @@ class FittedRmax(PlanningAgent):
         low, high = seen.min(axis=0), seen.max(axis=0)
         still = ~(low + 1e-9 * np.abs(low) < high)  # a dimension of zero width cannot be scaled
         low, high = np.where(still, low - 0.5, low), np.where(still, high + 0.5, high)
+        angles, space = components(self.basis.angles), self.env.observation_space
+        whole = bounds(space, self.basis.low, self.basis.high, angles)  # circles stay as they are
+        turning = circles(*whole, angles)
+        low, high = (np.where(turning, *both) for both in zip(whole, (low, high), strict=True))
         before = self.features
         self.basis = replace(self.basis, low=low.tolist(), high=high.tolist())
-        self.features = self.basis.build(self.env.observation_space)
+        self.features = self.basis.build(space)
         self.session.see_through(self.features)
-        return _values_at(self._vertices(), before.parameters, weights)
+        return _values_at(self._grid.points(), before.parameters, weights)
 
-    def _vertices(self) -> Matrix:
-        """All vertices, in the order of the features, shape (n, d)."""
-        lines = self.features.parameters.reshape(-1, 3)
-        axes = [low + np.arange(count) / slope for count, low, slope in lines]
-        return np.stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")], axis=1)
+    @property
+    def _grid(self) -> Grid:
+        return Grid.of(self.features)
+
+    def _places(self, observations: NDArray[Any]) -> Matrix:
+        """Where observations are, in units of the range."""
+        rows = observations.reshape(len(observations), -1)
+        return self._grid.scaled(coordinates_of(rows, self._grid.kinds))
 
     def _hope(self, transitions: Transitions) -> float:
         """u, the best that could be."""
@@ -355,12 +375,11 @@ class FittedRmax(PlanningAgent):
         return q
 
     def _model(self, transitions: Transitions, hope: float) -> Model:
-        counts, low, slope = self.features.parameters.reshape(-1, 3).T
-        unit = slope / (counts - 1.0)
-        states = _scaled(transitions.observations, low, unit)
-        after = _scaled(transitions.next_observations, low, unit)
-        vertices = (self._vertices() - low) * unit
-        grid = np.column_stack([counts, np.zeros_like(low), counts - 1.0]).ravel()
+        grid = self._grid
+        states = self._places(transitions.observations)
+        after = self._places(transitions.next_observations)
+        vertices, turning = grid.scaled(grid.points()), grid.turning
+        unit_grid = grid._replace(low=np.zeros_like(grid.low), slope=grid.cells).parameters
         going = np.where(transitions.terminated, 0.0, 1.0)
         rows = []
         for a in range(self.actions):
@@ -370,9 +389,11 @@ class FittedRmax(PlanningAgent):
                 hopes = np.full(len(vertices), hope)
                 rows.append(Model(nothing, np.empty(0, np.int32), np.empty(0), hopes))
                 continue
-            motion = displacements(states[of_a], after[of_a], vertices)  # line 3
-            near = nearest(states[of_a], vertices, self.neighbours, self.optimism)  # line 4
-            outcome = (transitions.rewards[of_a], going[of_a], hope, self.discount, grid)
+            motion = displacements(states[of_a], after[of_a], vertices, turning)  # line 3
+            near = nearest(  # line 4
+                states[of_a], vertices, turning, self.neighbours, self.optimism
+            )
+            outcome = (transitions.rewards[of_a], going[of_a], hope, self.discount, unit_grid)
             rows.append(make_rows(near, motion, *outcome))  # line 5
         firsts = np.cumsum([0, *(len(row.next) for row in rows)])
         starts = [row.starts[:-1] + first for row, first in zip(rows, firsts, strict=False)]
@@ -388,9 +409,8 @@ class FittedRmax(PlanningAgent):
         allowed, going = allowed_after(transitions), ~transitions.terminated
         if allowed is None or not going.any():
             return np.ones((self.features.size, self.actions), np.bool_)
-        _, low, slope = self.features.parameters.reshape(-1, 3).T
-        tree = cKDTree(_scaled(transitions.next_observations[going], low, slope))
-        _, places = tree.query((self._vertices() - low) * slope)
+        tree = _tree(self._places(transitions.next_observations[going]), self._grid.turning)
+        _, places = tree.query(self._grid.scaled(self._grid.points()))
         return np.ascontiguousarray(allowed[going][places], np.bool_)
 
     def _evaluate(self, policy: LinearPolicy, log: Transitions) -> LinearPolicy:
@@ -408,15 +428,24 @@ class FittedRmax(PlanningAgent):
 
     def cost(self) -> Cost:
         """About what learning takes, if there are a hundred plans in 50,000 steps."""
-        entries = self.actions * self.features.size * 2 ** (self.features.input_size + 1)
+        entries = self.actions * self.features.size * 2 ** (len(self._grid.kinds) + 1)
         seconds = 100 * 1e-9 * entries * math.log(PRECISION) / math.log(self.discount or 0.01)
         usual = super().cost()
         memory = usual.megabytes + 12e-6 * self.neighbours * entries / 2
         return usual._replace(megabytes=memory, seconds_a_step=seconds / 50_000)
 
 
-def _scaled(observations: NDArray[Any], low: Vector, unit: Vector) -> Matrix:
-    return (observations.reshape(len(observations), -1).astype(np.float64) - low) * unit
+def _tree(points: Matrix, turning: Mask) -> cKDTree:
+    """The nearest of points in units of the range, the shorter way around circles."""
+    return cKDTree(points, boxsize=turning.astype(np.float64) if turning.any() else None)
+
+
+def _require_few(least: float, numbers: int, env: gym.Env[Any, Any]) -> None:
+    if least > MOST_DIMENSIONS:
+        raise ValueError(
+            f"FittedRmax plans on a grid over at most {MOST_DIMENSIONS} numbers, and the "
+            f"observations in {env.observation_space} have {numbers}: use RBLSPI"
+        )
 
 
 def _values_at(points: Matrix, grid: Vector, weights: Matrix) -> Matrix:

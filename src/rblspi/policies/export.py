@@ -133,8 +133,13 @@ def _fourier(parameters: Vector, dimensions: int) -> dict[str, Any]:
 
 
 def _multilinear(parameters: Vector, dimensions: int) -> dict[str, Any]:
-    vertices, low, slope = parameters.reshape(-1, 3).T
+    vertices, low, slope, _ = parameters.reshape(-1, 4).T
     return {"vertices": vertices.astype(np.int64), "low": low, "slope": slope}
+
+
+def _multilinear_with_angles(parameters: Vector, dimensions: int) -> dict[str, Any]:
+    kinds = parameters.reshape(-1, 4)[:, 3].astype(np.int64)
+    return _multilinear(parameters, dimensions) | {"kinds": kinds}
 
 
 def _tile_coding(parameters: Vector, dimensions: int) -> dict[str, Any]:
@@ -161,6 +166,7 @@ _NUMBERS = {
     "_fourier": ("Fourier", _fourier),
     "_random_fourier": ("RandomFourier", _random_fourier),
     "_multilinear": ("Multilinear", _multilinear),
+    "_multilinear_with_angles": ("MultilinearWithAngles", _multilinear_with_angles),
     "_tile_coding": ("TileCoding", _tile_coding),
     "_one_hot": ("OneHot", _one_hot),
     "_one_hot_joint": ("OneHotJoint", _one_hot),

@@ -220,12 +220,31 @@ def _products(graph: _Graph, grid: str, near: str, size: int) -> str:
 
 
 def _multilinear(graph: _Graph, basis: Mapping[str, Any], u: str) -> Product:
+    return _hats(graph, basis, np.zeros(len(basis["low"])), u)
+
+
+def _multilinear_with_angles(graph: _Graph, basis: Mapping[str, Any], u: str) -> Product:
+    if 2 in basis["kinds"]:
+        raise ValueError(
+            "its grid has the angles of pairs of cosine and sine, and ONNX Runtime has no arc "
+            "tangent in float64: export the policy as .py or .json"
+        )
+    return _hats(graph, basis, np.array(basis["kinds"]), u)
+
+
+def _hats(graph: _Graph, basis: Mapping[str, Any], kinds: NDArray[Any], u: str) -> Product:
+    """Products of hat functions over a grid, on lines (kind 0) and around circles."""
     line = graph("Mul", graph("Sub", u, np.array(basis["low"])), np.array(basis["slope"]))
     counts = np.array(basis["vertices"])
     v = graph("Min", graph("Max", line, np.array(0.0)), counts - 1.0)
     grid, size = _ones(graph, u), 1
     for d, count in enumerate(counts):
-        away = graph("Sub", graph("Gather", v, np.array([d]), axis=1), np.arange(float(count)))
+        circle = bool(kinds[d])
+        along = graph("Gather", line if circle else v, np.array([d]), axis=1)
+        away = graph("Sub", along, np.arange(float(count)))
+        if circle:  # the shorter way around it
+            turns = graph("Round", graph("Mul", away, np.array(1.0 / count)))
+            away = graph("Sub", away, graph("Mul", turns, np.array(float(count))))
         near = graph("Max", graph("Sub", np.array(1.0), graph("Abs", away)), np.array(0.0))
         size *= int(count)
         grid = _products(graph, grid, near, size)
@@ -317,6 +336,7 @@ _PRODUCTS: dict[str, Callable[[_Graph, Mapping[str, Any], str], Product]] = {
     "Fourier": _fourier,
     "RandomFourier": _random_fourier,
     "Multilinear": _multilinear,
+    "MultilinearWithAngles": _multilinear_with_angles,
     "TileCoding": _tile_coding,
     "OneHot": _one_hot,
     "OneHotJoint": _one_hot_joint,

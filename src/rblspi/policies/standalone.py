@@ -317,6 +317,29 @@ def multilinear(basis: Mapping[str, Any]) -> Callable[[Sequence[float]], list[fl
     return features
 
 
+def multilinear_with_angles(
+    basis: Mapping[str, Any],
+) -> Callable[[Sequence[float]], list[float]]:
+    """The same of coordinates: of kind 0 on a line, 1 around a circle, 2 the angle of a pair."""
+    axes = list(zip(*(basis[name] for name in ("vertices", "low", "slope", "kinds")), strict=True))
+
+    def features(u: Sequence[float]) -> list[float]:
+        grid, values = [1.0], iter(u)
+        for count, low, slope, kind in axes:
+            value = next(values)
+            if kind == 2:
+                value = math.atan2(next(values), value)
+            along = (value - low) * slope
+            along = along % count % count if kind else min(max(along, 0.0), count - 1.0)
+            cell = int(along) if kind else min(int(along), count - 2)
+            near = [0.0] * count
+            near[cell], near[(cell + 1) % count] = 1.0 - (along - cell), along - cell
+            grid = [one * other for one in grid for other in near]
+        return grid
+
+    return features
+
+
 def tile_coding(basis: Mapping[str, Any]) -> Sparse:
     """One active tile in every tiling, then 1; the tiles of a tiling follow the last d fastest."""
     tiles = [int(count) for count in basis["tiles"]]
@@ -500,6 +523,7 @@ DENSE: dict[str, Callable[[Mapping[str, Any]], Callable[[Sequence[float]], list[
     "Fourier": fourier,
     "RandomFourier": random_fourier,
     "Multilinear": multilinear,
+    "MultilinearWithAngles": multilinear_with_angles,
 }
 SPARSE: dict[str, Callable[[Mapping[str, Any]], Sparse]] = {
     "TileCoding": tile_coding,
