@@ -13,7 +13,7 @@ import difflib
 import inspect
 import sys
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -161,22 +161,25 @@ def algorithm(name: str) -> Algorithm:
     return algorithms()[name]
 
 
-def default_for(observation_space: Any) -> Algorithm:
+def default_for(observation_space: Any, scout: Callable[[], Any] | None = None) -> Algorithm:
     """What learns in an environment unless an algorithm is named, by its observations.
 
     `OPSRL` where there are at most `MOST_STATES` different ones: it counts what followed what, and
     explores further than any agent with features. `FittedRmax` where they are up to `MOST_NUMBERS`
-    numbers on lines: it plans on a grid. Otherwise `RBLSPI`.
+    numbers: it plans on a grid. Otherwise `RBLSPI`. The cosine and the sine of an angle are one
+    number, if ``scout``, which returns observations of the environment, shows that they are that.
     """
-    from rblspi.features.bounds import circles, input_size, limits, states_of
+    from rblspi.features.angles import find_angles
+    from rblspi.features.bounds import input_size, limits, states_of
 
     states = states_of(observation_space)
     if states is not None:
         return algorithm("opsrl" if states <= MOST_STATES else "rblspi")
-    few = input_size(observation_space) <= MOST_NUMBERS
-    if few and not circles(*limits(observation_space)).any():
-        return algorithm("fitted-rmax")
-    return algorithm("rblspi")
+    numbers = input_size(observation_space)
+    if scout is not None and MOST_NUMBERS < numbers <= 2 * MOST_NUMBERS:
+        angles = find_angles(*limits(observation_space), scout)
+        numbers -= sum(isinstance(angle, tuple) for angle in angles)
+    return algorithm("fitted-rmax" if numbers <= MOST_NUMBERS else "rblspi")
 
 
 def name_of(kind: type[Any]) -> str:

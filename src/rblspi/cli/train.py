@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -260,8 +261,11 @@ def _folder_of(resume: Path) -> Path | None:
 
 
 def _new_agent(plan: Plan) -> Agent:
+    import numpy as np
+
     from rblspi.features import basis_from_text
     from rblspi.registry import algorithm, default_for
+    from rblspi.rollout.steps import observe_random_actions
 
     if plan.environment is None:
         raise ValueError("name an environment: rblspi train ENV_ID, one of rblspi list")
@@ -270,7 +274,9 @@ def _new_agent(plan: Plan) -> Agent:
         raise ValueError(f"{named.name} learns from logged transitions: use rblspi fit DATA")
     basis = None if plan.basis is None else basis_from_text(plan.basis)
     env = parsing.environment(plan.environment, plan.env_settings, plan.wrap)
-    record = named or (default_for(env.observation_space) if basis is None else algorithm("rblspi"))
+    scout = partial(observe_random_actions, env, np.random.SeedSequence(0))
+    usual = default_for(env.observation_space, scout) if named is None and basis is None else None
+    record = named or usual or algorithm("rblspi")
     record.require_settings(plan.settings)
     agent: Agent = record.load()(env, basis, seed=plan.seed, **plan.settings)
     return agent
