@@ -128,6 +128,16 @@ def test_angles_turned_by_some_cells_turn_the_plan_by_as_many(cells: int) -> Non
     np.testing.assert_allclose(found, np.roll(wanted, cells, axis=1), rtol=1e-9)
 
 
+def test_beside_an_angle_the_grid_spans_three_standard_deviations_of_what_was_seen() -> None:
+    agent, log = on_wheel()
+    log.next_observations[0, 1] = 300.0
+    agent._fit_grid(log, np.zeros((2, 40)))
+    seen = np.concatenate([log.observations, log.next_observations])
+    middle, reach = seen.mean(axis=0), 3.0 * seen.std(axis=0)
+    np.testing.assert_allclose(agent.basis.low, [-np.pi, seen[:, 1].min()])
+    np.testing.assert_allclose(agent.basis.high, [np.pi, (middle + reach)[1]])
+
+
 def test_motion_around_a_circle_takes_the_shorter_way() -> None:
     states, vertices = np.array([[0.9], [0.95], [0.05]]), np.array([[0.0], [0.99]])
     after, turning = (states + 0.2) % 1.0, np.array([True])

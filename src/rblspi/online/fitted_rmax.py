@@ -2,7 +2,7 @@
 
 The algorithm of Jong and Stone, here with weights that follow the density of the data, and without
 the linear part of the motion in its averages. All distances are in units of the range of what was
-seen. Beside its pseudocode:
+seen; in line 3, an angle is its cosine and its sine. Beside its pseudocode:
 
     1   for every episode, or every few while there are few new transitions:   `PlanningAgent`
     2       the vertices g of a regular grid span all states seen              `_fit_grid`
@@ -35,10 +35,9 @@ from rblspi.core.compiled import jit
 from rblspi.core.types import Integers, Mask, Matrix, Vector
 from rblspi.data.transitions import Transitions, allowed_after
 from rblspi.environments.lookup import EnvironmentLike, make
-from rblspi.features import BasisLike, Multilinear, as_basis
+from rblspi.features import BasisLike, Multilinear, as_basis, default_basis
 from rblspi.features.angles import components, coordinates_of
 from rblspi.features.bounds import bounds, circles, input_size
-from rblspi.features.default import basis_over
 from rblspi.features.multilinear import Grid, interpolate
 from rblspi.offline.fitted_q import attainable
 from rblspi.offline.value_errors import evaluate_values
@@ -54,6 +53,9 @@ NEIGHBOURS = 8
 RIDGE = 0.01
 #: dimensions in which a grid of so many vertices is a grid: a cell has 2^8 corners
 MOST_DIMENSIONS = 8
+#: standard deviations that the grid spans on either side of the mean where there are angles: what
+#: swings may once be several times as fast as ever again, and the grid would be as much coarser
+SPAN = 3.0
 #: error of planned values, in units of their range
 PRECISION = 1e-3
 #: the largest number of sweeps; with a discount of 0.99, a thousand are precise to 4e-5
@@ -239,7 +241,8 @@ class FittedRmax(PlanningAgent):
     Parameters
     ----------
     env : gymnasium.Env or str
-        An environment with observations of up to eight numbers and discrete actions, or its id.
+        An environment with discrete actions, or its id. Its observations have up to eight numbers,
+        of which the cosine and the sine of an angle are one.
     basis : Multilinear, optional
         The grid; its bounds follow what is seen. By default one of about 10,000 vertices.
     neighbours : int
@@ -265,7 +268,12 @@ class FittedRmax(PlanningAgent):
     better than that, and it no longer explores: give ``best_reward``.
 
     It suits observations of up to four numbers that move little in a step. In more dimensions the
-    grid is coarse, and `RBLSPI` with random features is better. Angles are numbers on a line.
+    grid is coarse, and `RBLSPI` with random features is better.
+
+    Around the circle of an angle, the grid has no end: neighbours are near across it, and a motion
+    takes the shorter way. Two neighbouring components that lie on the unit circle in a thousand
+    random steps are the cosine and the sine of one angle, and one of the numbers. Where there are
+    angles, the grid spans only three standard deviations of the other numbers.
 
     References
     ----------
@@ -329,10 +337,7 @@ class FittedRmax(PlanningAgent):
     def _fit_grid(self, transitions: Transitions, weights: Matrix) -> Matrix:
         """Let the grid span what is remembered; returns the weights of the same functions there."""
         seen = np.concatenate([transitions.observations, transitions.next_observations])
-        seen = seen.reshape(len(seen), -1)
-        low, high = seen.min(axis=0), seen.max(axis=0)
-        still = ~(low + 1e-9 * np.abs(low) < high)  # a dimension of zero width cannot be scaled
-        low, high = np.where(still, low - 0.5, low), np.where(still, high + 0.5, high)
+        low, high = _range(seen.reshape(len(seen), -1), tails=not self._grid.turning.any())
         angles, space = components(self.basis.angles), self.env.observation_space
         whole = bounds(space, self.basis.low, self.basis.high, angles)  # circles stay as they are
         turning = circles(*whole, angles)
@@ -416,7 +421,9 @@ class FittedRmax(PlanningAgent):
     def _evaluate(self, policy: LinearPolicy, log: Transitions) -> LinearPolicy:
         """The values of the policy in a basis whose posterior fits into memory."""
         low, high = (np.array(bound) for bound in (self.basis.low, self.basis.high))
-        basis, space = basis_over(low, high), self.env.observation_space
+        seen = log.observations.reshape(log.size, -1)
+        basis = default_basis(gym.spaces.Box(low, high, dtype=np.float64), lambda: seen)
+        space = self.env.observation_space
 
         def chosen(observations: NDArray[Any]) -> NDArray[Any]:
             parts = np.array_split(observations, len(observations) // ROWS + 1)
@@ -433,6 +440,16 @@ class FittedRmax(PlanningAgent):
         usual = super().cost()
         memory = usual.megabytes + 12e-6 * self.neighbours * entries / 2
         return usual._replace(megabytes=memory, seconds_a_step=seconds / 50_000)
+
+
+def _range(seen: Matrix, tails: bool) -> tuple[Vector, Vector]:
+    """Bounds of what was seen, or without its tails, of what is within `SPAN` of the mean."""
+    low, high = seen.min(axis=0), seen.max(axis=0)
+    if not tails:
+        middle, reach = seen.mean(axis=0), SPAN * seen.std(axis=0)
+        low, high = np.maximum(low, middle - reach), np.minimum(high, middle + reach)
+    still = ~(low + 1e-9 * np.abs(low) < high)  # a dimension of zero width cannot be scaled
+    return np.where(still, low - 0.5, low), np.where(still, high + 0.5, high)
 
 
 def _tree(points: Matrix, turning: Mask) -> cKDTree:
