@@ -313,6 +313,8 @@ class FittedRmax(PlanningAgent):
         if not isinstance(basis, Multilinear):
             raise TypeError(f"FittedRmax has values on a grid, Multilinear(10), not on {basis}")
         super().__init__(environment, basis, discount=discount, seed=seed)
+        if self.basis.vertices is None:  # a file has the number itself
+            self.basis = replace(self.basis, vertices=int(self._grid.vertices[0]))
 
     def _require_memory(self) -> None:
         """There is no posterior; `Multilinear` itself refuses too many vertices."""
