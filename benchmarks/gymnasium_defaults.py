@@ -4,7 +4,8 @@
 
 Every finished run is a line of FILE and is not made again: stop and go on as you like. Seeds are
 from 1000 on, and everything was chosen with seeds below 100; those of Fitted R-max are from 3000
-on, in Acrobot from 5000 on, and it was chosen with smaller ones. The table is printed as Markdown.
+on, in Acrobot from 5000 on, those of optimistic LSVI from 5000 on, and both were chosen with smaller
+ones. LunarLander needs Box2D. The table is printed as Markdown.
 """
 
 from __future__ import annotations
@@ -42,6 +43,8 @@ class Row(NamedTuple):
     @property
     def first(self) -> int:
         """The first seed: none of those that chose anything of the algorithm."""
+        if self.algorithm == "optimistic-lsvi":
+            return 5000
         if self.algorithm != "fitted-rmax":
             return 1000
         return 5000 if self.id == "Acrobot-v1" else 3000
@@ -65,6 +68,8 @@ ROWS = (
     Row("rblspi/SparseMountainCar-v0", "fitted-rmax", 30_000, 1.0),
     Row("Acrobot-v1", "fitted-rmax", 50_000, -85.0),
     Row("Acrobot-v1", "rblspi", 50_000, -85.0),
+    Row("LunarLander-v3", "optimistic-lsvi", 100_000, 150.0),
+    Row("Acrobot-v1", "optimistic-lsvi", 50_000, -85.0),
     Row("CartPole-v1", "optimistic-lsvi", 20_000, 500.0),
     Row("CartPole-v1", "rblspi", 20_000, 500.0),
     Row("MountainCar-v0", "rblspi", 30_000, -102.0),

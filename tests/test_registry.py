@@ -183,7 +183,7 @@ def test_a_table_of_observations_is_learnt_by_counting_and_others_with_features(
     )
     assert registry.default_for(spaces.Discrete(10**6)).name == "rblspi"
     assert registry.default_for(spaces.Box(-1.0, 1.0, (2,))).name == "fitted-rmax"
-    assert registry.default_for(spaces.Box(-1.0, 1.0, (5,))).name == "rblspi"
+    assert registry.default_for(spaces.Box(-1.0, 1.0, (5,))).name == "optimistic-lsvi"
     angles = spaces.Box(-np.pi, np.pi, (2,), np.float64)
     assert registry.default_for(angles).name == "fitted-rmax"
 
@@ -194,7 +194,10 @@ def test_the_cosine_and_the_sine_of_an_angle_are_one_number() -> None:
     joints = np.column_stack([np.cos(turns[:, 0]), np.sin(turns), np.cos(turns[:, 1]), rest])
     wide = gym.spaces.Box(-1.0, 1.0, (6,))
     assert registry.default_for(wide, lambda: joints).name == "fitted-rmax"
-    assert registry.default_for(wide, lambda: np.roll(joints, 3, axis=1)).name == "rblspi"
-    assert registry.default_for(wide).name == "rblspi"
+    assert registry.default_for(wide, lambda: np.roll(joints, 3, axis=1)).name == "optimistic-lsvi"
+    assert registry.default_for(wide).name == "optimistic-lsvi"
     more = np.column_stack([joints, rest[:, 0]])
-    assert registry.default_for(gym.spaces.Box(-1.0, 1.0, (7,)), lambda: more).name == "rblspi"
+    assert (
+        registry.default_for(gym.spaces.Box(-1.0, 1.0, (7,)), lambda: more).name
+        == "optimistic-lsvi"
+    )

@@ -166,7 +166,7 @@ def default_for(observation_space: Any, scout: Callable[[], Any] | None = None) 
 
     `OPSRL` where there are at most `MOST_STATES` different ones: it counts what followed what, and
     explores further than any agent with features. `FittedRmax` where they are up to `MOST_NUMBERS`
-    numbers: it plans on a grid. Otherwise `RBLSPI`. The cosine and the sine of an angle are one
+    numbers: it plans on a grid. Otherwise `OptimisticLSVI`. The cosine and the sine of an angle are one
     number, if ``scout``, which returns observations of the environment, shows that they are that.
     """
     from rblspi.features.angles import find_angles
@@ -179,7 +179,7 @@ def default_for(observation_space: Any, scout: Callable[[], Any] | None = None) 
     if scout is not None and MOST_NUMBERS < numbers <= 2 * MOST_NUMBERS:
         angles = find_angles(*limits(observation_space), scout)
         numbers -= sum(isinstance(angle, tuple) for angle in angles)
-    return algorithm("fitted-rmax" if numbers <= MOST_NUMBERS else "rblspi")
+    return algorithm("fitted-rmax" if numbers <= MOST_NUMBERS else "optimistic-lsvi")
 
 
 def name_of(kind: type[Any]) -> str:

@@ -10,11 +10,11 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from rblspi.core.types import Matrix, Vector
+from rblspi.core.types import Mask, Matrix, Vector
 from rblspi.environments.vectors import vector_space
 from rblspi.features.angles import components, find_angles
 from rblspi.features.base import Basis
-from rblspi.features.bounds import circles, is_unbounded, limits, per_dimension, states_of
+from rblspi.features.bounds import bounds, circles, is_unbounded, limits, per_dimension, states_of
 from rblspi.features.multilinear import Multilinear
 from rblspi.features.one_hot import OneHot
 from rblspi.features.polynomial import Polynomial
@@ -114,12 +114,35 @@ def random_features_over(low: Vector, high: Vector, seen: Matrix) -> RandomFouri
     last = np.where(turning, high, np.minimum(last, high))
     still = ~(first < last)  # a dimension of zero width cannot be scaled
     first, last = np.where(still, first - 0.5, first), np.where(still, first + 0.5, last)
-    # Every observation and the one half of all later: pairs that have little to do with each other.
-    moved = np.abs(seen - np.roll(seen, len(seen) // 2, axis=0)) / (last - first)
-    moved = np.where(turning, np.minimum(moved, 1.0 - moved), moved)
-    width = float(np.median(np.linalg.norm(moved, axis=1)))
     angles = np.flatnonzero(turning).tolist()
-    return RandomFourier(width=width or None, low=first.tolist(), high=last.tolist(), angles=angles)
+    width = _median_distance(seen, last - first, turning)
+    return RandomFourier(width=width, low=first.tolist(), high=last.tolist(), angles=angles)
+
+
+def rescaled(basis: RandomFourier, space: gym.Space[Any], seen: Matrix) -> RandomFourier:
+    """The same random features, for what is seen: their units are its standard deviations.
+
+    The width is the median distance between two observations. Angles keep their range.
+    """
+    low, high = bounds(space, basis.low, basis.high, basis.angles)
+    turning = circles(low, high, basis.angles)
+    std = seen.std(axis=0)
+    unit = np.where(turning | ~(std > 0.0), high - low, std)
+    low = np.where(turning, low, seen.mean(axis=0))
+    return replace(
+        basis,
+        width=_median_distance(seen, unit, turning),
+        low=low.tolist(),
+        high=(low + unit).tolist(),
+        angles=np.flatnonzero(turning).tolist(),
+    )
+
+
+def _median_distance(seen: Matrix, unit: Vector, turning: Mask) -> float | None:
+    """Between an observation and the one half of all later, which have little to do with it."""
+    moved = np.abs(seen - np.roll(seen, len(seen) // 2, axis=0)) / unit
+    moved = np.where(turning, np.minimum(moved, 1.0 - moved), moved)
+    return float(np.median(np.linalg.norm(moved, axis=1))) or None
 
 
 def basis_over(low: Vector, high: Vector) -> Basis:

@@ -1,40 +1,54 @@
-"""Optimistic least-squares value iteration: what is unknown may be as good as anything.
+"""Optimistic least-squares value iteration: what is unknown may be as good as anything was so far.
 
-This is `OPSRL` with features in place of a table. Beside its pseudocode:
+Beside its pseudocode:
 
     1   every action starts with pseudo-observations of weight c, one along every feature,
-        that values are u(s, a) there
+        that values are u everywhere
     2   for every episode, or every few while there are few new transitions:   `PlanningAgent`
-    3       w_i ~ Exp(1) for every transition; u ~ v + 3 S + S phi(s)'z, z ~ N(0, I)
-    4       theta_a = argmin sum_i w_i (t_i - x_i'theta_a)^2 + c |theta_a - theta_0,a|^2,
+    3       w_i ~ Exp(1) for every transition; u = the best of the returns so far   `best_return`
+    4       theta_a = argmin sum_i w_i (t_i - x_i'theta_a)^2 + c |theta_a - theta_0|^2,
             t = r + gamma max_a' phi(s')'theta_a'                              `value_iteration`
-    5       for every step of the episode: a = argmax_a phi(s)'theta_a         `act`
+    5       for every step of the episode: a = argmax_a phi(s)'theta_a, or with
+            probability 0.1 any                                                `act`
 
 Line 3 is the Bayesian bootstrap: over a table, the normalised weights of the outcomes of a state
-and action are Dirichlet distributed. Line 4 draws what the transitions do not determine towards the
-weights theta_0 of u. Because the targets contain the values themselves, the hope of something good
-travels back to where the agent stands.
+and action are Dirichlet distributed, as for `OPSRL`. Line 4 draws what the transitions do not
+determine towards the weights theta_0 of u. Because the targets contain the values themselves, the
+hope of something good travels back to where the agent stands.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from rblspi.core import check
-from rblspi.core.types import Matrix, Vector
+from rblspi.core.compiled import jit, jit_inlined
+from rblspi.core.types import Allowed, Mask, Matrix, Vector
 from rblspi.data.transitions import Transitions
 from rblspi.environments.lookup import EnvironmentLike
-from rblspi.features import BasisLike
+from rblspi.features import BasisLike, RandomFourier
+from rblspi.features.default import rescaled
 from rblspi.offline.fitted_q import attainable
-from rblspi.online.planning_agent import WORTH_A_PLAN, PlanningAgent
+from rblspi.online.planning_agent import GROWTH, PLANNED_AT, TRANSITIONS, PlanningAgent, State
 from rblspi.online.value_iteration import Regression, Rows, ValueScale, value_iteration
+from rblspi.policies.choice import epsilon_greedy
 
-#: the weight of a pseudo-observation, in transitions: a few visits tell nearly all
-PRIOR_WEIGHT = 0.01
-#: how far above the centre the unknown is, in units of the spread of values, as for `OPSRL`
-OPTIMISM = 3.0
-#: error of planned values, in units of their spread
-PRECISION = 0.01
+#: the weight of a pseudo-observation: it counts as much as one transition
+PRIOR_WEIGHT = 1.0
+#: the probability of a random action: in all but one of ten steps it does what it planned
+EPSILON = 0.1
+#: transitions until then tell no more than the random actions that a basis is scaled by
+SCOUTED = 1000
+#: error of planned values, in units of how much better than usual the best return was
+PRECISION = 0.1
+
+
+@jit_inlined
+def act(agent: State, x: Vector, allowed: Allowed, rng: Any) -> int:
+    """Line 5."""
+    return epsilon_greedy(agent.weights[0], x, EPSILON, allowed, rng)
 
 
 class OptimisticLSVI(PlanningAgent):
@@ -48,6 +62,9 @@ class OptimisticLSVI(PlanningAgent):
         State features, as for `RBLSPI`. They should have a constant.
     prior_weight : float
         c, the weight of what is assumed before anything is seen, in transitions.
+    rescale : bool
+        Whether `RandomFourier` features are scaled again to the observations that are remembered,
+        whenever these have doubled in number: an agent that has learnt is elsewhere.
     discount : float
         gamma.
     seed : int, optional
@@ -55,17 +72,20 @@ class OptimisticLSVI(PlanningAgent):
 
     Notes
     -----
-    The centre v is the value of going on as until now, and S how far values may be from it, see
-    `ValueScale`. Other units of the rewards change units alone. Values ahead are clipped to what
-    the rewards allow, or to what is hoped for. By the best estimate, by which `policy` acts, all
-    transitions weigh the same, and the unknown is worth v.
+    Other units of the rewards change units alone. Values ahead are clipped to what the rewards
+    allow, or to what is hoped for. By the best estimate, by which `policy` acts, all transitions
+    weigh the same, and the unknown is worth v, the value of going on as until now, see
+    `ValueScale`.
 
-    It learns from fewer steps than `RBLSPI` where values are smooth, as on the cart pole, and takes
-    a few milliseconds a step. Where few transitions out of many have extreme rewards, as in the
-    puddle world, S is large, exploration lasts long, and `RBLSPI` is better.
+    It hopes for no more than the best return so far, and does not look for what no return hinted
+    at, as in the deep sea: `LSVIUCB` and `OPSRL` do. With a smaller c, values of what was seldom
+    tried follow single transitions, and where the features are many the iteration may not settle:
+    values grow until they are clipped.
     """
 
-    least_growth = WORTH_A_PLAN
+    functions = PlanningAgent.functions._replace(act=act)
+    least_growth = GROWTH
+    most_remembered = 100_000
 
     def __init__(
         self,
@@ -73,41 +93,86 @@ class OptimisticLSVI(PlanningAgent):
         basis: BasisLike | None = None,
         *,
         prior_weight: float = PRIOR_WEIGHT,
+        rescale: bool = True,
         discount: float = 0.99,
         seed: int | None = None,
     ) -> None:
         self.prior_weight = check.positive("prior_weight", prior_weight)
+        self.rescale = check.boolean("rescale", rescale)
         super().__init__(env, basis, discount=discount, seed=seed)
+
+    def _exploring_epsilon(self) -> float:
+        return EPSILON
 
     def _plan_to_explore(self, transitions: Transitions) -> None:
         weights = self.state.weights.reshape(self.actions, -1)
         bootstrap = self.rng.standard_exponential(transitions.size)  # line 3
-        draw = self.rng.standard_normal(weights.shape)
-        weights[...] = self._solve(transitions, OPTIMISM, draw, bootstrap, weights)
+        start = None if self._rescale(transitions) else weights
+        weights[...] = self._solve(transitions, True, bootstrap, start)
+
+    def _rescale(self, transitions: Transitions) -> bool:
+        """Whenever the memory has doubled, scale random features to what is in it."""
+        seen, planned = (int(self.state.counters[i]) for i in (TRANSITIONS, PLANNED_AT))
+        doubled = seen.bit_length() > max(planned, SCOUTED).bit_length()
+        if not (self.rescale and doubled and isinstance(self.basis, RandomFourier)):
+            return False
+        space = self.env.observation_space
+        observations = transitions.observations.reshape(transitions.size, -1)
+        self.basis = rescaled(self.basis, space, observations)
+        self.features = self.basis.build(space)
+        self.session.see_through(self.features)
+        return True
 
     def _best_plan(self, transitions: Transitions) -> Matrix:
-        return self._solve(transitions, 0.0, np.zeros((self.actions, self.features.size)))
+        return self._solve(transitions, False)
+
+    def _scale(self, transitions: Transitions) -> ValueScale:
+        """The value of going on as until now, and how much better the best return was.
+
+        While no return was better, unknown values may be better by the size of a reward.
+        """
+        usual = ValueScale.of(transitions.rewards, transitions.terminated, self.discount)
+        best = best_return(transitions, self.discount, usual.centre)
+        spread = best - usual.centre
+        if spread <= 1e-9 * abs(usual.centre):
+            spread = abs(float(transitions.rewards.mean())) or 1.0
+        return usual._replace(spread=spread)
 
     def _solve(
         self,
         transitions: Transitions,
-        optimism: float,
-        draw: Matrix,
+        optimistic: bool,
         bootstrap: Vector | None = None,
         start: Matrix | None = None,
     ) -> Matrix:
-        """Line 4, where the unknown is worth v + S (optimism + phi(s)'draw)."""
-        scale = ValueScale.of(transitions.rewards, transitions.terminated, self.discount)
-        hope = scale.centre + optimism * scale.spread
-        prior = scale._replace(centre=hope).constant(self.features, self.actions)
-        prior += scale.spread * draw
+        """Line 4, where the unknown is worth the best return, or else the usual one."""
+        scale = self._scale(transitions)
+        unknown = scale.centre + scale.spread if optimistic else scale.centre
+        prior = scale._replace(centre=unknown).constant(self.features, self.actions)
         low, high = attainable([transitions], self.discount)
         rows = Rows.of(transitions, self.features, self.actions)
         return value_iteration(
             Regression.of(rows, self.prior_weight, prior, bootstrap),
             self.discount,
-            (low, max(high, hope)),
+            (low, max(high, unknown)),
             prior if start is None else start,
             np.zeros_like(prior),
             PRECISION * scale.spread,
         )
+
+
+def best_return(transitions: Transitions, discount: float, beyond: float) -> float:
+    """The largest of G = r + gamma G', where G' = ``beyond`` after what was cut short."""
+    ahead = np.where(transitions.truncated, beyond, 0.0)
+    ends = transitions.truncated | transitions.terminated
+    return float(_returns(transitions.rewards, ends, ahead, discount).max())
+
+
+@jit
+def _returns(rewards: Vector, ends: Mask, ahead: Vector, discount: float) -> Vector:
+    """G_i of all rows, from the last to the first."""
+    returns, following = np.empty(len(rewards)), 0.0
+    for i in range(len(rewards) - 1, -1, -1):
+        following = rewards[i] + discount * (ahead[i] if ends[i] else following)
+        returns[i] = following
+    return returns
