@@ -4,8 +4,8 @@
 
 Every finished run is a line of FILE and is not made again: stop and go on as you like. Seeds are
 from 1000 on, and everything was chosen with seeds below 100; those of Fitted R-max are from 3000
-on, in Acrobot from 5000 on, those of optimistic LSVI from 5000 on, and both were chosen with smaller
-ones. LunarLander needs Box2D. The table is printed as Markdown.
+on, in Acrobot from 5000 on, and those of optimistic LSVI from 5000 on; both were chosen with
+smaller ones. LunarLander needs Box2D. The table is printed as Markdown.
 """
 
 from __future__ import annotations

@@ -166,8 +166,8 @@ def default_for(observation_space: Any, scout: Callable[[], Any] | None = None) 
 
     `OPSRL` where there are at most `MOST_STATES` different ones: it counts what followed what, and
     explores further than any agent with features. `FittedRmax` where they are up to `MOST_NUMBERS`
-    numbers: it plans on a grid. Otherwise `OptimisticLSVI`. The cosine and the sine of an angle are one
-    number, if ``scout``, which returns observations of the environment, shows that they are that.
+    numbers: it plans on a grid. Otherwise `OptimisticLSVI`. The cosine and the sine of an angle are
+    one number, if ``scout``, which returns observations of the environment, shows that they are.
     """
     from rblspi.features.angles import find_angles
     from rblspi.features.bounds import input_size, limits, states_of
