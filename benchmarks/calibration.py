@@ -16,6 +16,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
@@ -32,6 +33,7 @@ from rblspi.environments.lookup import make
 from rblspi.online.agent import Agent
 from rblspi.registry import default_for
 from rblspi.rollout.calibration import Calibration, TrueValues, calibration_of, true_values
+from rblspi.rollout.steps import observe_random_actions
 
 #: by the environment and the seed
 Results: TypeAlias = dict[str, dict[str, float]]
@@ -56,7 +58,8 @@ ENVIRONMENTS = (
 def learnt(folder: Path, name: str, seed: int) -> tuple[Agent, TrueValues]:
     """The agent of a run and the true values of its policy, from the folder or made now."""
     env = Inventory() if name == "inventory" else make(name)
-    kind = default_for(env.observation_space).load()
+    scout = partial(observe_random_actions, env, np.random.SeedSequence(0))
+    kind = default_for(env.observation_space, scout).load()
     stem = f"{name.replace('/', '-')}-{seed}"
     path, truths = folder / f"{stem}.agent.npz", folder / f"{stem}.truth.npz"
     if not path.exists():
