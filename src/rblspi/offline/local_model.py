@@ -7,7 +7,8 @@ lead to: a model that jumped from row to row would blur slow movements, such as 
 towards the end of its track.
 
 Two models, each made of half of the episodes, give estimates of action values whose errors have
-other causes than those of least squares. Half their difference is the standard error of their mean.
+other causes than those of least squares. Half their difference is the standard error of their mean,
+beside that of the rest of long paths, which least squares have to tell.
 Where a path leaves the data, they agree on what is nearest, and know nothing: from there on, the
 value may be anything.
 """
@@ -28,6 +29,7 @@ from rblspi.offline.blstd import BLSTD
 from rblspi.offline.fitted_q import attainable
 from rblspi.offline.model_selection import halves
 from rblspi.offline.paths import (
+    REST,
     Paths,
     Places,
     deviations,
@@ -222,8 +224,9 @@ class SecondEstimate:
         known = np.isfinite(one - other)
         if not known.any():
             return both
-        error = 0.5 * _root_mean_square((one - other)[known])
         apart = _root_mean_square((0.5 * (one + other) - first.predict(later))[known])
+        # The rest of a long path is that of the first estimate, and as wrong as that may be.
+        error = math.hypot(0.5 * _root_mean_square((one - other)[known]), REST * apart)
         values = np.concatenate([one[np.isfinite(one)], other[np.isfinite(other)]])
         least, most = (float(end(log.rewards) + discount * end(values)) for end in (np.min, np.max))
         return replace(both, bounds=(least, most), error=error, apart=apart)
