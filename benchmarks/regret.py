@@ -21,6 +21,8 @@ from rblspi.plotting.style import BASELINES, LEARNERS, save, style
 
 #: points of a curve
 POINTS = 50
+#: panels side by side
+COLUMNS = 4
 #: quantiles of the normal distribution: two sides of 5%, and a power of 80%
 SIGNIFICANCE, POWER = 1.96, 0.84
 #: regrets by agent, a row for every seed and a column for every point
@@ -68,17 +70,22 @@ def draw(tables: Mapping[str, Regrets], durations: Mapping[str, int], path: Path
     names = sorted({agent for regrets in tables.values() for agent in regrets})
     strokes = dict(zip(names, (*LEARNERS, *BASELINES), strict=False))
     with style():
-        figure = Figure(figsize=(2.6 * len(tables), 3.2), layout="constrained")
-        axes = figure.subplots(1, len(tables), squeeze=False)[0]
-        for axis, (problem, regrets) in zip(axes, tables.items(), strict=True):
+        columns = min(COLUMNS, len(tables))
+        rows = math.ceil(len(tables) / columns)
+        figure = Figure(figsize=(2.6 * columns, 2.6 * rows + 0.4), layout="constrained")
+        axes = figure.subplots(rows, columns, squeeze=False).ravel()
+        for axis in axes[len(tables) :]:
+            axis.axis("off")
+        for axis, (problem, regrets) in zip(axes, tables.items(), strict=False):
             episodes = np.linspace(1, POINTS, POINTS) * durations[problem] / POINTS
-            for agent, rows in regrets.items():
-                mean, half = rows.mean(axis=0), half_width(rows)
+            for agent, runs in regrets.items():
+                mean, half = runs.mean(axis=0), half_width(runs)
                 color, _, line = strokes[agent]
                 axis.fill_between(episodes, mean - half, mean + half, color=color, alpha=0.2)
                 axis.plot(episodes, mean, line, color=color, label=agent)
             axis.set(title=problem, xlabel="episodes")
-        axes[0].set_ylabel("regret so far")
+        for axis in axes[::columns]:
+            axis.set_ylabel("regret so far")
         figure.legend(*_labels(axes), loc="outside lower center", ncols=len(names))
         save(figure, path)
 
