@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rblspi.core.compiled import jit_borrowing
+from rblspi.core.compiled import jit_borrowing, jit_inlined
 from rblspi.core.types import Integers, Vector
 from rblspi.online.table import ANYWHERE, MOST_OUTCOMES, Table, differs, end_of
 
@@ -83,7 +83,7 @@ def prepare(table: Table, action_values: Vector) -> None:
     plan_.ready[0] = 1
 
 
-@jit_borrowing
+@jit_inlined
 def _connect(table: Table, pair: int) -> None:
     """Find the loop of a pair, and put outcomes that are new into the lists."""
     plan_, model, state = table.workspace_plan, table.workspace_model, pair % end_of(table)
@@ -97,7 +97,7 @@ def _connect(table: Table, pair: int) -> None:
     plan_.linked[pair] = table.sizes[pair]
 
 
-@jit_borrowing
+@jit_inlined
 def _link(table: Table, pair: int, i: int, target: int) -> None:
     """Put a transition into the list of those to its target; loops are found without lists."""
     if target != pair % end_of(table):
@@ -106,7 +106,7 @@ def _link(table: Table, pair: int, i: int, target: int) -> None:
         plan_.newest[target] = WIDTH * pair + i
 
 
-@jit_borrowing
+@jit_inlined
 def _elsewhere(table: Table, pair: int) -> int:
     place = table.workspace_model.place[pair]
     return end_of(table) + 1 if place == ANYWHERE else place
@@ -167,7 +167,7 @@ def _allowed(table: Table) -> float:
     return float(max(allowed, ROUNDING * max(abs(low), abs(high))))
 
 
-@jit_borrowing
+@jit_inlined
 def _back_up(table: Table, state: int, action_values: Vector) -> None:
     """R + discount sum P V for all actions in a state, where V of the state itself is the result.
 
@@ -192,7 +192,7 @@ def _back_up(table: Table, state: int, action_values: Vector) -> None:
     values[state] = _highest(table.forbidden, action_values, state, states)
 
 
-@jit_borrowing
+@jit_inlined
 def _highest(forbidden: Integers, action_values: Vector, state: int, states: int) -> float:
     """The highest value of an allowed action; 0 if there is none, as after the end."""
     highest = -np.inf
@@ -202,7 +202,7 @@ def _highest(forbidden: Integers, action_values: Vector, state: int, states: int
     return highest if highest > -np.inf else 0.0
 
 
-@jit_borrowing
+@jit_inlined
 def _let_predecessors_wait(table: Table, state: int) -> tuple[int, int]:
     """Let the states that lead to a state wait; the first and the last of them."""
     plan_, states = table.workspace_plan, end_of(table)
