@@ -68,7 +68,7 @@ def calibrate_on_log(
     rows = uncontrolled(first_rows(chunks_of(log)))
     chosen = candidates([rows], observation_space)[0].basis if basis is None else basis
     future = Future.of(rows, discount)
-    half = halves(rows)
+    half, segments, scale = halves(rows), rows.segments(), deviations(rows)
     found = []
     for held in (half, ~half):
         places = np.flatnonzero(held & (future.rest <= REST))
@@ -79,10 +79,8 @@ def calibrate_on_log(
         policy = _valued(rows.select(~held), chosen, discount, observation_space)
         ends = policy.action_values(rows.next_observations[future.last[places]]).mean[:, 0]
         returns = future.returns[places] + future.rest[places] * ends
-        region = regions(states, deviations(rows))
-        found += compare_by_region(
-            policy.action_values(states), returns, rows.segments()[places], region
-        )
+        region = regions(states, scale)
+        found += compare_by_region(policy.action_values(states), returns, segments[places], region)
     if not found:
         raise ValueError(
             f"{rows.size} transitions are too few to hold episodes out: {2 * EPISODES} episodes "

@@ -417,8 +417,6 @@ class Agent(ABC):
         """How likely each action is the best one; see `LinearPolicy.probability_best`."""
         return self.evaluated_policy().probability_best(observation, samples, rng)
 
-    # Settings and files -------------------------------------------------------------------
-
     def calibrate(
         self, env: gym.Env[Any, Any] | str | None = None, *, seed: int = 0, **settings: int
     ) -> Calibration:
@@ -427,6 +425,8 @@ class Agent(ABC):
         The arguments are those of `rblspi.calibrate`.
         """
         return calibrate(self, env, seed=seed, **settings)
+
+    # Settings and files -------------------------------------------------------------------
 
     def get_parameters(self) -> dict[str, Any]:
         """The settings the agent was made with, apart from its environment and basis."""

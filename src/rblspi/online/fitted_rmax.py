@@ -268,7 +268,7 @@ class FittedRmax(PlanningAgent):
     better than that, and it no longer explores: give ``best_reward``.
 
     It suits observations of up to four numbers that move little in a step. In more dimensions the
-    grid is coarse, and `RBLSPI` with random features is better.
+    grid is coarse, and `OptimisticLSVI` with random features is better.
 
     Around the circle of an angle, the grid has no end: neighbours are near across it, and a motion
     takes the shorter way. Two neighbouring components that lie on the unit circle in a thousand
