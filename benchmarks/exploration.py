@@ -204,10 +204,10 @@ def run(name: str, agent: str, seed: int) -> dict[str, Any]:
     varied = {problem.varied: seed} if problem.varied else {}
     env = gym.make(problem.id, **problem.arguments, **varied)
     made = AGENTS[agent](env, seed=seed, **problem.settings)
-    start = time.perf_counter()
+    start = time.process_time()
     value = problem.measure(made, problem.duration)
     steps = made.state.counters[0] if agent in TABLES else made.num_timesteps
-    microseconds = 1e6 * (time.perf_counter() - start) / max(int(steps), 1)
+    microseconds = 1e6 * (time.process_time() - start) / max(int(steps), 1)
     line = {"problem": name, "agent": agent, "seed": seed, "value": value, "us": microseconds}
     if hasattr(made.env.unwrapped, "optimal_return"):
         line["regret"] = regret.curve(made)
