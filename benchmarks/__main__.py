@@ -28,7 +28,6 @@ from benchmarks.measure import Row
 BENCHMARKS = {
     "textbook": online.against_textbook,
     "periods": online.periods,
-    "untuned": online.untuned,
     "pendulum": online.pendulum,
     "statistics": offline_statistics.statistics,
     "cores": online.two_cores,

@@ -93,19 +93,6 @@ def periods() -> list[Row]:
     ]
 
 
-def untuned() -> list[Row]:
-    """What it costs to have alpha and beta follow from the data, forgetting included."""
-    given = agent(5, sample_every=20)
-    nothing = agent(5, sample_every=20, prior_precision=None, noise_precision=None)
-    times = {
-        "given_us": step_time(given, 20_000) * 1e6,
-        "nothing_us": step_time(nothing, 20_000) * 1e6,
-    }
-    ratio = times["nothing_us"] / times["given_us"]
-    name = "nothing tuned against alpha and beta given, a step"
-    return [Row(name, ratio, "x", "at most 1.2x", ratio <= 1.2, times)]
-
-
 def _bare(
     reset: Any, step: Any, parameters: Any, state: Any, steps: int, limit: int, rng: Any
 ) -> int:

@@ -49,7 +49,6 @@ def rblspi(
     prior_precision: float,
     noise_precision: float,
     update_every: int,
-    sample_every: int | None = None,
     ridge: float = 1e-6,
 ) -> Walk:
     """Algorithm 1 of the paper; ``update_every`` 0 stands for the end of the episode."""
@@ -59,7 +58,7 @@ def rblspi(
     k = actions * len(x)
     A, C, b = np.zeros((k, k)), ridge * np.eye(k), np.zeros(k)
     m = rng.standard_normal(k)
-    theta, z = m.copy(), None
+    theta = m.copy()
     taken, rewards = np.empty(steps, np.int64), np.empty(steps)
     for t in range(steps):
         a = greedy(x, theta)
@@ -71,11 +70,8 @@ def rblspi(
         C += np.outer(f, f)
         b += f * r
         ended = terminated or truncated
-        update = due(update_every, t + 1, ended)
-        sample = due(update_every if sample_every is None else sample_every, t + 1, ended)
-        if sample or (update and z is None):
+        if due(update_every, t + 1, ended):
             z = rng.standard_normal(k)
-        if sample or update:
             C_inverse = np.linalg.inv(C)
             precision = prior_precision * np.eye(k) + noise_precision * A.T @ C_inverse @ A
             S = np.linalg.inv(precision)

@@ -45,7 +45,7 @@ def test_every_algorithm_of_ours_is_registered_by_its_class() -> None:
 def test_settings_are_the_arguments_that_have_no_place_of_their_own() -> None:
     settings = algorithm("rblspi").settings()
     assert settings["discount"] == 0.99
-    assert settings["forgetting"] is None
+    assert settings["update_every"] == 20
     assert algorithm("online-lspi").settings()["on_policy"] is True
     assert algorithm("blspi").settings()["pessimism"] == 0.0
     for record in OURS:
@@ -181,7 +181,8 @@ def test_a_table_of_observations_is_learnt_by_counting_and_others_with_features(
         registry.default_for(spaces.Tuple([spaces.Discrete(32), spaces.Discrete(11)])).name
         == "opsrl"
     )
-    assert registry.default_for(spaces.Discrete(10**6)).name == "rblspi"
+    assert registry.default_for(spaces.Discrete(10**6)).name == "optimistic-lsvi"
+    assert registry.default_for(spaces.Discrete(500), basis=OneHot()).name == "optimistic-lsvi"
     assert registry.default_for(spaces.Box(-1.0, 1.0, (2,))).name == "fitted-rmax"
     assert registry.default_for(spaces.Box(-1.0, 1.0, (5,))).name == "optimistic-lsvi"
     angles = spaces.Box(-np.pi, np.pi, (2,), np.float64)

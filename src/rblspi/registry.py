@@ -161,20 +161,25 @@ def algorithm(name: str) -> Algorithm:
     return algorithms()[name]
 
 
-def default_for(observation_space: Any, scout: Callable[[], Any] | None = None) -> Algorithm:
+def default_for(
+    observation_space: Any, scout: Callable[[], Any] | None = None, basis: Any = None
+) -> Algorithm:
     """What learns in an environment unless an algorithm is named, by its observations.
 
     `OPSRL` where there are at most `MOST_STATES` different ones: it counts what followed what, and
     explores further than any agent with features. `FittedRmax` where they are up to `MOST_NUMBERS`
-    numbers: it plans on a grid. Otherwise `OptimisticLSVI`. The cosine and the sine of an angle are
-    one number, if ``scout``, which returns observations of the environment, shows that they are.
+    numbers: it plans on a grid. Otherwise, and over a ``basis`` of the user's, `OptimisticLSVI`.
+    The cosine and the sine of an angle are one number, if ``scout``, which returns observations of
+    the environment, shows that they are.
     """
     from rblspi.features.angles import find_angles
     from rblspi.features.bounds import input_size, limits, states_of
 
+    if basis is not None:
+        return algorithm("optimistic-lsvi")
     states = states_of(observation_space)
     if states is not None:
-        return algorithm("opsrl" if states <= MOST_STATES else "rblspi")
+        return algorithm("opsrl" if states <= MOST_STATES else "optimistic-lsvi")
     numbers = input_size(observation_space)
     if scout is not None and MOST_NUMBERS < numbers <= 2 * MOST_NUMBERS:
         angles = find_angles(*limits(observation_space), scout)

@@ -27,8 +27,8 @@ CAR = "rblspi/MountainCar-v0"
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("trained")
-    code = run("train", CAR, "--basis", "rbf:3", "--timesteps", 1500, "--seed", 3, "--save", folder)
-    assert code == 0
+    arguments = ("--basis", "rbf:3", "--timesteps", 1500, "--seed", 3, "--save", folder)
+    assert run("train", CAR, "--algo", "rblspi", *arguments) == 0
     return folder
 
 
@@ -49,7 +49,7 @@ def test_a_run_can_be_repeated_from_its_settings(trained: Path, tmp_path: Path) 
     settings = tomllib.loads((trained / "settings.toml").read_text())
     assert settings["environment"] == CAR
     assert settings["seed"] == 3
-    assert settings["settings"]["update_every"] == 5
+    assert settings["settings"]["update_every"] == 20
     assert "numpy" in settings["versions"]
     assert run("train", "--config", trained / "settings.toml", "--save", tmp_path, "--quiet") == 0
     assert (tmp_path / "agent.npz").read_bytes() == (trained / "agent.npz").read_bytes()
@@ -57,7 +57,8 @@ def test_a_run_can_be_repeated_from_its_settings(trained: Path, tmp_path: Path) 
 
 def test_the_command_line_goes_before_the_file(tmp_path: Path) -> None:
     file = tmp_path / "run.toml"
-    lines = [f'environment = "{CAR}"', 'basis = "rbf:2"', "timesteps = 100"]
+    lines = [f'environment = "{CAR}"', 'algorithm = "rblspi"', 'basis = "rbf:2"']
+    lines += ["timesteps = 100"]
     lines += ["[settings]", "discount = 0.5", "update_every = 7"]
     file.write_text("\n".join(lines))
     arguments = ("--episodes", "1", "--set", "discount=0.9", "--save", tmp_path / "run")
@@ -248,10 +249,19 @@ MISTAKES = [
     (f"train {CAR} --basis onehot", "OneHot needs a Discrete"),
     (f"train {CAR} --algo dqn", "no algorithm is called 'dqn': choose from rblspi, online-lspi"),
     (f"train {CAR} --basis rbf:3 --set alpha", "'alpha' is not of the form name=value"),
-    (f"train {CAR} --basis rbf:3 --set noise_precison=1", "did you mean noise_precision"),
-    (f"train {CAR} --basis rbf:3 --set noise_precision=1", "give both, or neither"),
-    (f"train {CAR} --basis rbf:3 --set ridge=-1", "ridge=-1 must be a positive number"),
-    (f"train {CAR} --basis rbf:3 --set update_every=often", "must be a number of transitions"),
+    (
+        f"train {CAR} --algo rblspi --basis rbf:3 --set noise_precison=1",
+        "did you mean noise_precision",
+    ),
+    (f"train {CAR} --algo rblspi --basis rbf:3 --set noise_precision=1", "give both, or neither"),
+    (
+        f"train {CAR} --algo rblspi --basis rbf:3 --set ridge=-1",
+        "ridge=-1 must be a positive number",
+    ),
+    (
+        f"train {CAR} --algo rblspi --basis rbf:3 --set update_every=often",
+        "must be a number of transitions",
+    ),
     (f"train {CAR} --basis rbf:3 --set discount=high", "discount='high' must be a number"),
     (f"train {CAR} --basis rbf:3 --set seed=3", "it has a place of its own"),
     (f"train {CAR} --basis rbf:3 --env-set gravty=3", "unexpected keyword argument 'gravty'"),

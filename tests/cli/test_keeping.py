@@ -77,7 +77,17 @@ def test_what_was_learnt_before_a_failure_is_saved(
     how: str, fragile: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = tmp_path / "run"
-    arguments = ("--basis", "rbf:2", "--env-set", f"how={how}", "--save", folder, "--quiet")
+    arguments = (
+        "--algo",
+        "rblspi",
+        "--basis",
+        "rbf:2",
+        "--env-set",
+        f"how={how}",
+        "--save",
+        folder,
+        "--quiet",
+    )
     assert run("train", fragile, *arguments) in (1, 2)
     (line,) = said(capsys)
     assert f"is saved in {folder}" in line

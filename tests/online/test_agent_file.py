@@ -186,7 +186,7 @@ def rewritten(path: Path, change: Callable[[dict[str, Any], dict[str, Any]], Non
 def test_a_file_from_before_an_algorithm_had_a_setting_means_its_default(tmp_path: Path) -> None:
     agent = RBLSPI(CAR, RBFGrid(2), seed=1).learn(50)
     agent.save(tmp_path / "agent.npz")
-    older = rewritten(tmp_path / "agent.npz", lambda said, _: said["settings"].pop("on_policy"))
+    older = rewritten(tmp_path / "agent.npz", lambda said, _: said["settings"].pop("limit_ends"))
     assert_same_bits(agent, RBLSPI.load(older))
     newer = rewritten(tmp_path / "agent.npz", lambda said, _: said["settings"].update(charm=1.0))
     with pytest.raises(FileError, match="settings are not those of RBLSPI"):

@@ -21,7 +21,6 @@ CAR = "rblspi/MountainCar-v0"
         ({"noise_precision": float("inf")}, "noise_precision=inf must be"),
         ({"update_every": 0}, "update_every=0 must be at least 1"),
         ({"update_every": "run"}, "update_every='run' must be a number of transitions"),
-        ({"sample_every": -3}, "sample_every=-3 must be at least 1"),
         ({"discount": 1.5}, "discount=1.5 must lie between 0 and 1"),
         ({"discount": -0.1}, "discount=-0.1 must lie"),
         ({"seed": -1}, "seed=-1 must be at least 0"),

@@ -334,7 +334,7 @@ def test_it_says_what_it_cannot_do() -> None:
         observation_space = gym.spaces.Box(-2.0, 2.0, (9,))
         action_space = gym.spaces.Discrete(2)
 
-    with pytest.raises(ValueError, match=r"at most 8 numbers.*have 9: use RBLSPI"):
+    with pytest.raises(ValueError, match=r"at most 8 numbers.*have 9: use OptimisticLSVI"):
         FittedRmax(Wide())
 
 

@@ -118,9 +118,8 @@ def test_terminal_transitions_do_not_bootstrap_and_truncated_ones_do_unless_the_
 ) -> None:
     env = Corridor(terminated)
     basis = FunctionBasis(lambda observation: np.array([1.0, float(observation[0])]), size=2)
-    more: dict[str, Any] = {"forgetting": 0.0} if kind == "RBLSPI" else {}
-    more["limit_ends"] = limit_ends
-    agent = ALGORITHMS[kind](env, basis, discount=0.5, update_every=1, seed=0, **more).learn(1)
+    settings: dict[str, Any] = {"discount": 0.5, "update_every": 1, "limit_ends": limit_ends}
+    agent = ALGORITHMS[kind](env, basis, seed=0, **settings).learn(1)
     state: Any = agent.state
     cross = state.posterior.statistics.cross if kind == "RBLSPI" else state.cross
     x, y = np.array([1.0, 0.25]), np.array([1.0, 0.75])
@@ -169,15 +168,6 @@ def test_without_rewards_the_weights_are_zero_and_nothing_is_factorised() -> Non
     assert not sparse.state.weights.any()
     assert not sparse.state.workspace_square.any()
     assert standard.state.weights.any()
-
-
-def test_before_the_first_sample_is_due_the_agent_explores_all_the_same() -> None:
-    domain = DOMAINS["MountainCar-v0"]
-    agent = make("RBLSPI", domain, update_every=20, sample_every="episode").learn(20)
-    assert not np.array_equal(agent.state.sampled, agent.state.mean)
-    perturbation = agent.state.perturbation.copy()
-    agent.learn(60)
-    np.testing.assert_array_equal(agent.state.perturbation, perturbation)
 
 
 def test_improvements_that_were_left_out_are_told() -> None:

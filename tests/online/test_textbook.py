@@ -16,19 +16,16 @@ pytestmark = pytest.mark.slow
 
 @pytest.mark.parametrize("domain", quick_on("InvertedPendulum-v0"))
 @pytest.mark.parametrize(
-    ("update_every", "sample_every", "steps"),
-    [(20, None, 2000), (1, None, 150), ("episode", None, 2000), (20, 100, 2000)],
-    ids=["K20", "K1", "episode", "K20-sample100"],
+    ("update_every", "steps"),
+    [(20, 2000), (1, 150), ("episode", 2000)],
+    ids=["K20", "K1", "episode"],
 )
-def test_rblspi(
-    domain: Domain, update_every: int | str, sample_every: int | None, steps: int
-) -> None:
+def test_rblspi(domain: Domain, update_every: int | str, steps: int) -> None:
     env = Diary(gym.make(domain.id))
     agent = RBLSPI(
         env,
         domain.basis,
         update_every=update_every,
-        sample_every=sample_every,
         seed=3,
         **domain.settings,
     )
@@ -40,7 +37,6 @@ def test_rblspi(
         textbook.agent_rng(3),
         steps,
         update_every=agent.update_every,
-        sample_every=agent.sample_every,
         **domain.settings,
     )
     np.testing.assert_array_equal(env.actions, walk.actions)

@@ -63,7 +63,7 @@ def train(
         typer.Option(
             help="See rblspi list.",
             show_default="opsrl for discrete observations, fitted-rmax for one to four numbers, "
-            "else rblspi",
+            "else, and with --basis, optimistic-lsvi",
             autocompletion=completion.online_algorithms,
         ),
     ] = None,
@@ -275,8 +275,7 @@ def _new_agent(plan: Plan) -> Agent:
     basis = None if plan.basis is None else basis_from_text(plan.basis)
     env = parsing.environment(plan.environment, plan.env_settings, plan.wrap)
     scout = partial(observe_random_actions, env, np.random.SeedSequence(0))
-    usual = default_for(env.observation_space, scout) if named is None and basis is None else None
-    record = named or usual or algorithm("rblspi")
+    record = named or default_for(env.observation_space, scout, basis)
     record.require_settings(plan.settings)
     agent: Agent = record.load()(env, basis, seed=plan.seed, **plan.settings)
     return agent

@@ -238,37 +238,6 @@ def rebuild(posterior: IncrementalPosterior) -> None:
 
 
 @jit_borrowing
-def forget(posterior: IncrementalPosterior, remaining: float) -> None:
-    """Multiply the weight of every transition so far by ``remaining``."""
-    for sums in (posterior.statistics.gram, posterior.statistics.cross):
-        for a in range(len(sums)):
-            for i in range(sums.shape[1]):
-                for j in range(sums.shape[2]):
-                    sums[a, i, j] *= remaining
-    if posterior.method != RECOMPUTE:
-        rebuild(posterior)
-
-
-@jit_borrowing
-def change_rewards(
-    posterior: IncrementalPosterior, factor: float, constant: Vector, shift: float
-) -> None:
-    """Multiply all rewards so far, then change them such that every value is lower by ``shift``.
-
-    They become factor r - shift + gamma shift while an episode goes on, and factor r - shift where
-    it ends. With the weights u of the constant function, phi(s, a)'u = 1, that is
-    factor b - shift A u.
-    """
-    cross, k = posterior.statistics.cross, len(posterior.factor)
-    for a in range(len(cross)):
-        for i in range(cross.shape[1]):
-            change = shift * la.dot(cross[a, i, :k], constant)
-            cross[a, i, k] = factor * cross[a, i, k] - change
-    if posterior.method != RECOMPUTE:
-        rebuild(posterior)
-
-
-@jit_borrowing
 def derive_normal(posterior: IncrementalPosterior) -> None:
     """[Sigma g; . h] = W'W, where W has rows R_a'^-1 [A_a b_a] and R_a'R_a = C_a + ridge I."""
     actions, n = posterior.gram_factor.shape[:2]

@@ -463,7 +463,7 @@ def _require_few(least: float, numbers: int, env: gym.Env[Any, Any]) -> None:
     if least > MOST_DIMENSIONS:
         raise ValueError(
             f"FittedRmax plans on a grid over at most {MOST_DIMENSIONS} numbers, and the "
-            f"observations in {env.observation_space} have {numbers}: use RBLSPI"
+            f"observations in {env.observation_space} have {numbers}: use OptimisticLSVI"
         )
 
 

@@ -39,8 +39,8 @@ class TableAgent(Agent):
         if states_of(environment.observation_space) is None:
             raise TypeError(
                 f"{name} counts visits of states and needs a Discrete observation space, or one of "
-                f"several discrete parts, not {environment.observation_space}: use RBLSPI, which "
-                "learns with features"
+                f"several discrete parts, not {environment.observation_space}: use FittedRmax "
+                "or OptimisticLSVI"
             )
         if basis is not None and as_basis(basis) not in (OneHot(), OneHot(joint=True)):
             raise TypeError(f"{name} learns a table and takes no basis but OneHot(), not {basis}")
