@@ -67,12 +67,9 @@ ROWS = (
     Row("rblspi/PuddleWorld-v0", "fitted-rmax", 15_000, -22.0, 200),
     Row("rblspi/SparseMountainCar-v0", "fitted-rmax", 30_000, 1.0),
     Row("Acrobot-v1", "fitted-rmax", 50_000, -85.0),
-    Row("Acrobot-v1", "rblspi", 50_000, -85.0),
     Row("LunarLander-v3", "optimistic-lsvi", 100_000, 150.0),
     Row("Acrobot-v1", "optimistic-lsvi", 50_000, -85.0),
     Row("CartPole-v1", "optimistic-lsvi", 20_000, 500.0),
-    Row("CartPole-v1", "rblspi", 20_000, 500.0),
-    Row("MountainCar-v0", "rblspi", 30_000, -102.0),
 )
 
 

@@ -172,8 +172,11 @@ class Agent(ABC):
     def cost(self) -> Cost:
         """About what learning takes, if a step updates and downdates a factor of k x k."""
         arrays = sum(field.array.nbytes for field in agent_file.fields(self))
+        memory = sum(array.nbytes for array in self.session.memory)  # as yet it may be empty
         weights = len(self._weights(False))
-        return Cost(weights, 2e-6 * arrays, 6.0 * weights**2 / MULTIPLY_ADDS_A_SECOND)
+        return Cost(
+            weights, 1e-6 * (2 * arrays + memory), 6.0 * weights**2 / MULTIPLY_ADDS_A_SECOND
+        )
 
     def _require_memory(self) -> None:
         """Refuse a basis whose posterior, a few matrices of k x k, does not fit into memory."""

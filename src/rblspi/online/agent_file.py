@@ -25,6 +25,7 @@ from rblspi.environments.lookup import EnvironmentLike, describe, make, make_des
 from rblspi.features import BasisLike, as_basis, basis_from_settings
 from rblspi.features.bounds import limits
 from rblspi.registry import class_of, name_of
+from rblspi.rollout.memory import SEEN
 
 if TYPE_CHECKING:
     from rblspi.online.agent import Agent
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     AgentType = TypeVar("AgentType", bound=Agent)
 
 FORMAT = "rblspi-agent"
-VERSION = 8
+VERSION = 9
 
 
 class Description(NamedTuple):
@@ -134,7 +135,7 @@ def fields(agent: Agent) -> Iterator[Field]:
     """All arrays that an agent consists of; those of a workspace are left out."""
     yield from _fields("state", agent.state, agent.actions)
     yield from _fields("episode", agent.session.episode, agent.actions)
-    yield from _fields("memory", agent.session.memory, agent.actions)
+    yield from _fields("memory", agent.session.memory.kept(), agent.actions)
 
 
 def _fields(prefix: str, value: Any, actions: int) -> Iterator[Field]:
@@ -167,7 +168,7 @@ def _fill(agent: Agent, arrays: dict[str, NDArray[Any]]) -> None:
     episodes = arrays.pop("episodes")
     if episodes.dtype != np.float64 or episodes.ndim != 2 or episodes.shape[1] != 2:
         raise FileError("episodes is not a table of lengths and returns")
-    agent.session.keep(min(len(arrays["memory.actions"]), len(agent.session.memory.actions)))
+    _make_room(agent, len(arrays["memory.actions"]), arrays["memory.counters"])
     own = list(fields(agent))
     if set(arrays) != {field.name for field in own}:
         raise FileError(f"it has other arrays than a {type(agent).__name__}")
@@ -185,6 +186,16 @@ def _fill(agent: Agent, arrays: dict[str, NDArray[Any]]) -> None:
     for field in own:
         field.array[...] = arrays[field.name]
     agent._record(episodes)
+
+
+def _make_room(agent: Agent, rows: int, counters: NDArray[Any]) -> None:
+    """Have as much memory as the agent in the file, which has left out some if there are fewer."""
+    memory = agent.session.memory
+    if counters.shape != memory.counters.shape or counters.dtype != memory.counters.dtype:
+        raise FileError(f"memory.counters is {counters.dtype}{list(counters.shape)}")
+    if rows < counters[SEEN]:
+        agent.session.keep(min(rows, len(memory.actions)))
+    agent.session.memory.counters[...] = counters
 
 
 def _resume_episode(agent: Agent, description: Description) -> None:

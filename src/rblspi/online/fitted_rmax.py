@@ -46,6 +46,7 @@ from rblspi.online.planning_agent import WORTH_A_PLAN, PlanningAgent
 from rblspi.online.value_iteration import ValueScale
 from rblspi.policies.choice import masked
 from rblspi.policies.linear import LinearPolicy
+from rblspi.rollout.memory import NUMBERS
 
 #: k: transitions that tell what an action does; fewer are noise, more are smoothed away
 NEIGHBOURS = 8
@@ -285,6 +286,8 @@ class FittedRmax(PlanningAgent):
 
     basis: Multilinear
     least_growth = WORTH_A_PLAN
+    # All there is room for: of what a sample leaves out nothing is known, and it is tried again.
+    most_remembered = NUMBERS
 
     def __init__(
         self,

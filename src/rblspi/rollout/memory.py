@@ -19,7 +19,7 @@ from rblspi.rollout.transition import CONTINUES, TERMINATED, TRUNCATED, Transiti
 
 #: transitions that most agents keep, unless their observations are large
 CAPACITY = 20_000
-#: numbers in the observations that it keeps: 16 MB
+#: numbers in the observations that are kept at most: 16 MB
 NUMBERS = 2**21
 
 #: places in `Memory.counters`
@@ -53,6 +53,11 @@ class Memory(NamedTuple):
     def size(self) -> int:
         """The number of transitions that are kept."""
         return min(int(self.counters[SEEN]), len(self.actions))
+
+    def kept(self) -> Memory:
+        """The same memory without places that nothing was put into yet."""
+        rows = {name: array[: self.size] for name, array in self._asdict().items()}
+        return self._replace(**rows | {"counters": self.counters, "workspace": self.workspace})
 
     def order(self) -> Integers:
         """The places of what is kept, in the order in which it was observed."""
