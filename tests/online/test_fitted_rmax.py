@@ -310,6 +310,30 @@ def test_it_resumes_to_the_bit(environment: str, tmp_path: Path) -> None:
         np.testing.assert_array_equal(loaded.policy().weights, agent.policy().weights)
 
 
+def test_a_full_memory_keeps_what_is_rare(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half of it, and from every cell and action as many as from any other, or all there are."""
+    monkeypatch.setattr(FittedRmax, "most_remembered", 400)
+    agent = small().learn(399)
+    memory = agent.session.memory
+    rows = agent._spread_out(memory.kept())
+    assert rows.sum() == 399 // 2
+    cells = np.floor(agent._places(memory.kept().observations) * agent._grid.cells)
+    by_place: dict[tuple[float, ...], list[bool]] = {}
+    for *cell, action, kept in np.column_stack([cells, memory.kept().actions, rows]):
+        by_place.setdefault((*cell, action), []).append(bool(kept))
+    level = max(sum(kept) for kept in by_place.values())
+    assert level < max(len(kept) for kept in by_place.values())  # some were left out
+    for kept in by_place.values():
+        assert min(len(kept), level - 1) <= sum(kept) <= min(len(kept), level)
+
+
+def test_with_a_full_memory_it_resumes_to_the_bit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(FittedRmax, "most_remembered", 300)
+    assert_resumes_to_the_bit(small, 700, tmp_path / "agent.npz")
+
+
 def test_it_states_intervals_of_its_values() -> None:
     agent = small().learn(400)
     values = agent.action_values(np.array([0.5, 0.5]))

@@ -60,6 +60,17 @@ def test_rows_stay_whole_when_they_are_replaced():
     np.testing.assert_array_equal(log.terminated, state % 7 == 6)
 
 
+def test_rows_that_are_retained_stay_whole_and_make_room():
+    memory = filled(50, 50)
+    assert memory.room == 0
+    memory.retain(np.arange(50) % 3 == 0)
+    assert (memory.size, memory.room) == (17, 33)
+    log = memory.transitions((1,))
+    np.testing.assert_array_equal(log.observations[:, 0], np.arange(0, 50, 3))
+    np.testing.assert_array_equal(log.rewards, -log.observations[:, 0])
+    np.testing.assert_array_equal(log.terminated, log.observations[:, 0] % 7 == 6)
+
+
 def test_large_observations_are_fewer():
     assert capacity_for(4) == 20_000
     assert capacity_for(10**4) * 2 * 10**4 <= NUMBERS

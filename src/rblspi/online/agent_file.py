@@ -25,7 +25,7 @@ from rblspi.environments.lookup import EnvironmentLike, describe, make, make_des
 from rblspi.features import BasisLike, as_basis, basis_from_settings
 from rblspi.features.bounds import limits
 from rblspi.registry import class_of, name_of
-from rblspi.rollout.memory import SEEN
+from rblspi.rollout.memory import KEPT
 
 if TYPE_CHECKING:
     from rblspi.online.agent import Agent
@@ -45,6 +45,7 @@ class Description(NamedTuple):
     settings: dict[str, Any]
     compiled: bool  # whether the environment's state is among the arrays
     num_timesteps: int
+    capacity: int  # of the memory, in transitions
     agent_rng: dict[str, Any]
     environment_rng: dict[str, Any]
     python_rng: dict[str, Any] | None  # of an environment in Python
@@ -55,6 +56,7 @@ _TYPES: dict[str, Any] = {
     "algorithm": str,
     "compiled": bool,
     "num_timesteps": int,
+    "capacity": int,
     "python_rng": dict | None,
 }
 
@@ -68,6 +70,7 @@ def save(agent: Agent, path: str | PathLike[str]) -> None:
         settings=agent.get_parameters(),
         compiled=agent.session.compiled,
         num_timesteps=agent.num_timesteps,
+        capacity=len(agent.session.memory.actions),
         agent_rng=dict(agent.rng.bit_generator.state),
         environment_rng=dict(agent.session.environment_rng.bit_generator.state),
         python_rng=_python_rng(agent.env),
@@ -97,7 +100,7 @@ def load(
                     "trained with"
                 )
             agent = algorithm(environment, recipe, **_settings(algorithm, description.settings))
-        _fill(agent, arrays)
+        _fill(agent, arrays, description.capacity)
         agent.num_timesteps = description.num_timesteps
         agent.rng.bit_generator.state = _generator_state(description.agent_rng)
         _resume_episode(agent, description)
@@ -117,8 +120,9 @@ def read(path: str | PathLike[str]) -> tuple[Description, dict[str, NDArray[Any]
         if not isinstance(value, _TYPES[name]) or (isinstance(value, bool) != (name == "compiled")):
             raise FileError(f"{path} does not describe an agent: {name}={short(value)}")
     description = Description(**found)
-    if not 0 <= description.num_timesteps <= LARGEST_COUNT:
-        raise FileError(f"{path} does not describe an agent: num_timesteps is out of range")
+    for name in ("num_timesteps", "capacity"):
+        if not 0 <= getattr(description, name) <= LARGEST_COUNT:
+            raise FileError(f"{path} does not describe an agent: {name} is out of range")
     return description, arrays
 
 
@@ -163,12 +167,13 @@ def _settings(algorithm: type[Agent], settings: Mapping[str, Any]) -> Mapping[st
     return settings
 
 
-def _fill(agent: Agent, arrays: dict[str, NDArray[Any]]) -> None:
+def _fill(agent: Agent, arrays: dict[str, NDArray[Any]], capacity: int) -> None:
     """Copy the arrays of a file into those of the agent, if all of them fit."""
     episodes = arrays.pop("episodes")
     if episodes.dtype != np.float64 or episodes.ndim != 2 or episodes.shape[1] != 2:
         raise FileError("episodes is not a table of lengths and returns")
-    _make_room(agent, len(arrays["memory.actions"]), arrays["memory.counters"])
+    agent.session.keep(min(capacity, len(agent.session.memory.actions)))
+    agent.session.memory.counters[KEPT] = len(arrays["memory.actions"])
     own = list(fields(agent))
     if set(arrays) != {field.name for field in own}:
         raise FileError(f"it has other arrays than a {type(agent).__name__}")
@@ -186,16 +191,6 @@ def _fill(agent: Agent, arrays: dict[str, NDArray[Any]]) -> None:
     for field in own:
         field.array[...] = arrays[field.name]
     agent._record(episodes)
-
-
-def _make_room(agent: Agent, rows: int, counters: NDArray[Any]) -> None:
-    """Have as much memory as the agent in the file, which has left out some if there are fewer."""
-    memory = agent.session.memory
-    if counters.shape != memory.counters.shape or counters.dtype != memory.counters.dtype:
-        raise FileError(f"memory.counters is {counters.dtype}{list(counters.shape)}")
-    if rows < counters[SEEN]:
-        agent.session.keep(min(rows, len(memory.actions)))
-    agent.session.memory.counters[...] = counters
 
 
 def _resume_episode(agent: Agent, description: Description) -> None:

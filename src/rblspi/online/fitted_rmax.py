@@ -46,7 +46,7 @@ from rblspi.online.planning_agent import WORTH_A_PLAN, PlanningAgent
 from rblspi.online.value_iteration import ValueScale
 from rblspi.policies.choice import masked
 from rblspi.policies.linear import LinearPolicy
-from rblspi.rollout.memory import NUMBERS
+from rblspi.rollout.memory import NUMBERS, Memory
 
 #: k: transitions that tell what an action does; fewer are noise, more are smoothed away
 NEIGHBOURS = 8
@@ -286,8 +286,7 @@ class FittedRmax(PlanningAgent):
 
     basis: Multilinear
     least_growth = WORTH_A_PLAN
-    # All there is room for: of what a sample leaves out nothing is known, and it is tried again.
-    most_remembered = NUMBERS
+    most_remembered = NUMBERS  # all that there is room for
 
     def __init__(
         self,
@@ -328,6 +327,31 @@ class FittedRmax(PlanningAgent):
         state = super()._initial_state()
         state.weights[...] = 0.0
         return state
+
+    def _steps_to_plan(self) -> int:
+        return min(super()._steps_to_plan(), self.session.memory.room)
+
+    def _plan(self) -> None:
+        memory = self.session.memory
+        if not memory.room:
+            memory.retain(self._spread_out(memory.kept()))
+        super()._plan()
+
+    def _spread_out(self, memory: Memory) -> Mask:
+        """Half of the transitions: of every cell of the grid and action, up to the same number.
+
+        Which of them is random. A uniform sample would forget what was tried once, to try it again.
+        """
+        cells = np.floor(self._places(memory.observations) * self._grid.cells)
+        rows = np.column_stack([cells, memory.actions])
+        _, places, counts = np.unique(rows, axis=0, return_inverse=True, return_counts=True)
+        shuffled = self.rng.permutation(memory.size)
+        by_place = shuffled[np.argsort(places[shuffled], kind="stable")]
+        number = np.empty(memory.size, np.int64)  # among those of the same place
+        number[by_place] = np.arange(memory.size) - np.repeat(np.cumsum(counts) - counts, counts)
+        kept = np.zeros(memory.size, np.bool_)
+        kept[shuffled[np.argsort(number[shuffled], kind="stable")][: memory.size // 2]] = True
+        return kept
 
     def _plan_to_explore(self, transitions: Transitions) -> None:
         weights = self.state.weights.reshape(self.actions, -1)

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rblspi.core.check import LARGEST_COUNT
 from rblspi.core.compiled import jit_borrowing
-from rblspi.core.types import Integers, Matrix, Vector
+from rblspi.core.types import Integers, Mask, Matrix, Vector
 from rblspi.data.transitions import Transitions, extended
 from rblspi.rollout.transition import CONTINUES, TERMINATED, TRUNCATED, Transition
 
@@ -23,7 +23,7 @@ CAPACITY = 20_000
 NUMBERS = 2**21
 
 #: places in `Memory.counters`
-SEEN, EPISODE = range(2)
+SEEN, EPISODE, KEPT = range(3)
 
 
 class Memory(NamedTuple):
@@ -37,12 +37,13 @@ class Memory(NamedTuple):
     episodes: Integers  # number of the episode          (capacity,)
     steps: Integers  # of the episode before this one    (capacity,)
     next_allowed: NDArray[np.uint8]  # actions after it  (capacity, actions)
-    counters: Integers  # transitions and episodes so far  (2,)
+    counters: Integers  # transitions and episodes so far, and how many are kept  (3,)
     workspace: Vector  # the observation before a step   (d,)
 
     def integer_ranges(self, actions: int) -> dict[str, tuple[ArrayLike, ArrayLike]]:
         """Lowest and highest values that a file may hold, by field."""
         return {
+            "counters": (0, [LARGEST_COUNT, LARGEST_COUNT, len(self.actions)]),
             "actions": (0, actions - 1),
             "ends": (CONTINUES, TRUNCATED),
             "episodes": (0, LARGEST_COUNT),
@@ -52,7 +53,21 @@ class Memory(NamedTuple):
     @property
     def size(self) -> int:
         """The number of transitions that are kept."""
-        return min(int(self.counters[SEEN]), len(self.actions))
+        return int(self.counters[KEPT])
+
+    @property
+    def room(self) -> int:
+        """The number of transitions that it can still take without leaving out another."""
+        return len(self.actions) - self.size
+
+    def retain(self, rows: Mask) -> None:
+        """Keep only some of the transitions that are kept."""
+        kept = self.kept()
+        count = int(rows.sum())
+        for name, array in kept._asdict().items():
+            if name not in ("counters", "workspace"):
+                array[:count] = array[rows]
+        self.counters[KEPT] = count
 
     def kept(self) -> Memory:
         """The same memory without places that nothing was put into yet."""
@@ -103,7 +118,7 @@ def new_memory(capacity: int, inputs: int, actions: int) -> Memory:
         whole[2],
         whole[3],
         np.ones((capacity, actions), np.uint8),
-        np.zeros(2, np.int64),
+        np.zeros(3, np.int64),
         np.zeros(inputs),
     )
 
@@ -115,9 +130,13 @@ def remember(
     """Keep a transition from the observation in the workspace to this one, or leave it out."""
     seen = memory.counters[SEEN]
     memory.counters[SEEN] = seen + 1
-    place = seen if seen < len(memory.actions) else _hash(seen) % (seen + 1)
-    if place >= len(memory.actions):
-        return
+    if memory.counters[KEPT] < len(memory.actions):
+        place = memory.counters[KEPT]
+        memory.counters[KEPT] += 1
+    else:
+        place = _hash(seen) % (seen + 1)
+        if place >= len(memory.actions):
+            return
     for j in range(len(observation)):
         memory.observations[place, j] = memory.workspace[j]
         memory.next_observations[place, j] = observation[j]
