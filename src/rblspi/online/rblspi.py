@@ -41,8 +41,9 @@ from rblspi.rollout.transition import Transition, ends_episode, is_terminal
 
 #: transitions that an episode is assumed to have, where it is the period
 EPISODE = 100
-#: alpha and beta, in units of the largest reward: those that the paper tries in every domain with
-#: rewards of size 1 (of its three values of alpha, the one in the middle)
+#: alpha and beta, in units of the largest reward: among those that the paper tries on the mountain
+#: car, the pendulum and the cart pole, whose rewards are of size 1 (as are those of the
+#: sparse car, where its betas are 100 and 1000)
 PRIOR_PRECISION, NOISE_PRECISION = 0.01, 1.0
 
 #: places in `State.counters`
@@ -170,8 +171,9 @@ class RBLSPI(Agent):
     prior_precision, noise_precision : float, optional
         alpha and beta: weights are N(0, I / alpha) before anything is seen, and beta is the
         precision of the noise in the empirical Bellman operator. Unless given they are 0.01 and 1
-        in units of the largest reward R so far, that is 0.01 / R^2 and 1 / R^2: the paper has
-        these among its settings of every domain whose rewards are of size 1.
+        in units of the largest reward R so far, that is 0.01 / R^2 and 1 / R^2. They are among
+        the paper's settings of the mountain car, the pendulum and the cart pole, whose rewards are
+        of size 1; for the sparse car it takes a beta of 100 or 1000.
     update_every : int or "episode"
         K: transitions between improvements of the policy, at which a value function is sampled.
     first_update : int, optional
