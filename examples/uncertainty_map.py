@@ -10,7 +10,9 @@ from rblspi.plotting import maps, style
 
 
 def main(folder: Path) -> None:
-    agent = RBLSPI("rblspi/PuddleWorld-v0", RBFGrid(8), seed=0)
+    agent = RBLSPI(
+        *("rblspi/PuddleWorld-v0", RBFGrid(8)), prior_precision=0.1, noise_precision=1.0, seed=0
+    )
     agent.learn(episodes=100)
     for where, observation in (("near the goal", [0.9, 0.9]), ("in a puddle", [0.3, 0.75])):
         values = agent.action_values(observation)

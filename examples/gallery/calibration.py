@@ -3,14 +3,14 @@ Are the intervals true?
 =======================
 
 An agent states what its actions are worth, with a standard deviation. ``calibrate`` compares that
-with what is true: on the pendulum, with means of simulated returns.
+with what is true: on the mountain car, with simulated returns.
 """
 
-from rblspi import RBLSPI
+from rblspi import FittedRmax
 from rblspi.plotting import calibration, style
 from rblspi.rollout import calibrate
 
-agent = RBLSPI("rblspi/InvertedPendulum-v0", discount=0.95, seed=0).learn(10_000)
+agent = FittedRmax("rblspi/MountainCar-v0", seed=0).learn(10_000)
 result = calibrate(agent, states=20, rollouts=4)
 print(result)
 

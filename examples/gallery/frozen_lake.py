@@ -2,22 +2,21 @@
 A table on a grid
 =================
 
-Where observations are numbers of cells, the default basis is a table. On Gymnasium's frozen lake
-the ice is slippery, so that the best action often points away from the goal: it must not slip into
-a hole.
+Where observations are numbers of cells, an agent learns a table. On Gymnasium's frozen lake the ice
+is slippery, so that the best action often points away from the goal: it must not slip into a hole.
 """
 
 import gymnasium as gym
 import matplotlib.pyplot as plt
 import numpy as np
 
-from rblspi import RBLSPI, evaluate
+from rblspi import OPSRL, evaluate
 from rblspi.plotting import style
 
 LAKE = "FrozenLake-v1"
-agent = RBLSPI(LAKE, discount=0.98, seed=1).learn(15_000)
+agent = OPSRL(LAKE, discount=0.98, seed=1).learn(15_000)
 share = evaluate(agent, episodes=300).mean_return
-print(f"{agent.features.size} features; reaches the goal in a share of {share} of the episodes")
+print(f"{agent.features.size} states; reaches the goal in a share of {share} of the episodes")
 
 # %%
 

@@ -12,7 +12,9 @@ import numpy as np
 from rblspi import RBLSPI, RBFGrid
 from rblspi.plotting import maps, style
 
-agent = RBLSPI("rblspi/PuddleWorld-v0", RBFGrid(8), seed=0).learn(episodes=60)
+agent = RBLSPI(
+    *("rblspi/PuddleWorld-v0", RBFGrid(8)), prior_precision=0.1, noise_precision=1.0, seed=0
+).learn(episodes=60)
 with style.style():
     figure = maps.draw(maps.compute(agent, resolution=81))
 
