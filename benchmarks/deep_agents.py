@@ -32,8 +32,8 @@ from rblspi.core.intervals import mean_interval
 from rblspi.registry import default_for
 from rblspi.rollout.steps import observe_random_actions
 
-#: our first seed: none of those from here on chose anything
-FIRST = 3000
+#: the first seed; none of ours from here on chose anything
+FIRST = {"ours": 5000, "DQN": 3000, "PPO": 3000}
 STEPS = {
     "CartPole-v1": 20_000,
     "MountainCar-v0": 30_000,
@@ -207,9 +207,10 @@ def make_missing(file: Path, seeds: int, names: list[str]) -> None:
 
     torch.set_num_threads(1)
     done = {(line["env"], line["agent"], line["seed"]) for line in lines(file)}
-    for seed in range(FIRST, FIRST + seeds):
+    for i in range(seeds):
         for env_id in STEPS:
             for name, learn in AGENTS.items():
+                seed = FIRST[name] + i
                 wanted = not names or {env_id, name} & set(names)
                 if (env_id, name, seed) in done or not wanted:
                     continue
