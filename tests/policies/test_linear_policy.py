@@ -271,6 +271,22 @@ def test_actions_are_those_of_the_space_and_a_batch_is_counted_from_zero() -> No
 # What is refused, and how it looks ----------------------------------------------------------------
 
 
+@pytest.mark.parametrize("count", [0, 1, 50])
+def test_a_large_batch_in_parts_has_the_same_actions(
+    count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    policy = trained("RBLSPI").policy()
+    rng = np.random.default_rng(0)
+    states = rng.uniform([-1.2, -0.07], [0.6, 0.07], (count, 2))
+    allowed = np.ones((count, policy.actions), np.bool_)
+    allowed[::2, 0] = False
+    whole = policy(states), policy.allowed_actions(states, allowed)
+    monkeypatch.setattr("rblspi.policies.linear.AT_A_TIME", 3 * policy.features.size)
+    parts = policy(states), policy.allowed_actions(states, allowed)
+    np.testing.assert_array_equal(whole, parts)
+    assert not (whole[1][::2] == 0).any()
+
+
 def test_pessimism_without_a_posterior_is_refused() -> None:
     with pytest.raises(ValueError, match=r"pessimism=1\.5 needs a posterior: online-lspi has none"):
         replace(trained("OnlineLSPI").policy(), pessimism=1.5)

@@ -61,8 +61,6 @@ SPAN = 3.0
 PRECISION = 1e-3
 #: the largest number of sweeps; with a discount of 0.99, a thousand are precise to 4e-5
 MOST_SWEEPS = 1000
-#: rows whose features are made at a time
-ROWS = 500
 
 
 class Motion(NamedTuple):
@@ -453,12 +451,7 @@ class FittedRmax(PlanningAgent):
         seen = log.observations.reshape(log.size, -1)
         basis = default_basis(gym.spaces.Box(low, high, dtype=np.float64), lambda: seen)
         space = self.env.observation_space
-
-        def chosen(observations: NDArray[Any]) -> NDArray[Any]:
-            parts = np.array_split(observations, len(observations) // ROWS + 1)
-            return np.concatenate([policy(part) for part in parts])
-
-        found = evaluate_values(log, chosen, basis, self.actions, self.discount, space)
+        found = evaluate_values(log, policy, basis, self.actions, self.discount, space)
         features, weights = basis.build(space), found.posterior.mean
         return replace(policy, basis=basis, features=features, weights=weights, **found._asdict())
 

@@ -41,9 +41,6 @@ _MOST_ARROWS = 20
 #: the largest number of slices in one figure
 _MOST_PAIRS = 15
 
-#: observations at a time: an agent that plans on a grid has ten thousand features of each
-ROWS = 1000
-
 
 class Answers(NamedTuple):
     """What a policy says about some observations, N of them."""
@@ -63,8 +60,7 @@ def ask(
     """
     observations = domain.observations(coordinates)
     mean, std, _ = policy.action_values(observations)
-    parts = np.array_split(observations, len(observations) // ROWS + 1)
-    chosen = np.concatenate([(acting or policy)(part) for part in parts])
+    chosen = (acting or policy)(observations)
     if policy.posterior is None:
         return Answers(mean, std, chosen, None)
     ratios = narrowing(policy.posterior, policy.features(observations), chosen, policy.limits)

@@ -29,6 +29,10 @@ from rblspi.policies.given import BatchPolicy
 REACH = 1.959963984540054
 
 
+#: features that are computed at a time: 64 MB
+AT_A_TIME = 2**23
+
+
 class Estimate(Protocol):
     """Another estimate of the policy's action values, by two halves and without the basis."""
 
@@ -217,10 +221,14 @@ class LinearPolicy:
 
     def allowed_actions(self, observations: ArrayLike, allowed: Any) -> Integers:
         """The same among the actions that are allowed, shape (N, actions); None: all of them."""
-        seen = np.asarray(self._observation(observations))
-        x = np.atleast_2d(self.features(seen))
-        masks = () if allowed is None else (allowed,)
-        return np.asarray(self._deterministic(seen, x, *masks))
+        seen = np.asarray(self._observation(observations)).reshape(-1, *self.features.shape)
+        count = max(1, AT_A_TIME // self.features.size)
+        chosen = []
+        for start in range(0, max(len(seen), 1), count):
+            part = slice(start, start + count)
+            masks = () if allowed is None else (allowed[part],)
+            chosen.append(self._deterministic(seen[part], self.features(seen[part]), *masks))
+        return np.concatenate(chosen)
 
     @cached_property
     def _deterministic(self) -> BatchPolicy:
