@@ -18,8 +18,11 @@ import numpy as np
 from rblspi.core.intervals import mean_interval
 
 
+EPISODES = 100
+
+
 class Goal(NamedTuple):
-    """What is wanted of a domain, in a block of 100 episodes that ends with ``episode``."""
+    """What is wanted of a domain, on average over `EPISODES` that end with ``episode``."""
 
     name: str
     environment: str
@@ -41,20 +44,19 @@ GOALS = (
 
 def judge(goal: Goal, rows: list[dict[str, str]]) -> str:
     """A line of the table."""
-    values = np.array(
-        [
-            float(row[goal.column])
-            for row in rows
-            if row["environment"] == goal.environment and int(row["episode"]) == goal.episode
-        ]
-    )
+    by_run: dict[str, list[float]] = {}
+    for row in rows:
+        inside = goal.episode - EPISODES < int(row["episode"]) <= goal.episode
+        if inside and row["environment"] == goal.environment:
+            by_run.setdefault(row["seed"], []).append(float(row[goal.column]))
+    values = np.array([np.mean(blocks) for blocks in by_run.values()])
     worst = values.max() if goal.lower_is_better else values.min()
     judged = worst if goal.every_run else values.mean()
     met = judged <= goal.line if goal.lower_is_better else judged >= goal.line
     sign = "at most" if goal.lower_is_better else "at least"
     wanted = f"{sign} {goal.line:g}{', every run' if goal.every_run else ''}"
     return (
-        f"| {goal.name} | {goal.column} | {goal.episode - 99}-{goal.episode} | {wanted} | "
+        f"| {goal.name} | {goal.column} | {goal.episode - EPISODES + 1}-{goal.episode} | {wanted} | "
         f"{mean_interval(values)} | {np.median(values):.1f} | {worst:.1f} | {len(values)} | "
         f"{'yes' if met else 'no'} |"
     )
