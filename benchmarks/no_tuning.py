@@ -17,7 +17,6 @@ import numpy as np
 
 from rblspi.core.intervals import mean_interval
 
-
 EPISODES = 100
 
 
@@ -55,8 +54,9 @@ def judge(goal: Goal, rows: list[dict[str, str]]) -> str:
     met = judged <= goal.line if goal.lower_is_better else judged >= goal.line
     sign = "at most" if goal.lower_is_better else "at least"
     wanted = f"{sign} {goal.line:g}{', every run' if goal.every_run else ''}"
+    first = goal.episode - EPISODES + 1
     return (
-        f"| {goal.name} | {goal.column} | {goal.episode - EPISODES + 1}-{goal.episode} | {wanted} | "
+        f"| {goal.name} | {goal.column} | {first}-{goal.episode} | {wanted} | "
         f"{mean_interval(values)} | {np.median(values):.1f} | {worst:.1f} | {len(values)} | "
         f"{'yes' if met else 'no'} |"
     )
