@@ -15,6 +15,7 @@ import pytest
 from rblspi import (
     BLSPI,
     LSTD,
+    OPSRL,
     RBLSPI,
     Agent,
     FunctionBasis,
@@ -73,6 +74,14 @@ def test_a_policy_answers_as_its_agent_does(agent: Agent) -> None:
             agent.action_values(observation).mean,
             agent.evaluated_policy().action_values(observation).mean,
         )
+
+
+def test_an_agent_that_learns_on_evaluates_its_policy_again() -> None:
+    """Also if it counts its steps from zero again, to the same number."""
+    agent = OPSRL("rblspi/ChainWalk-v0", seed=0).learn(50)
+    before = agent.evaluated_policy()
+    assert agent.evaluated_policy() is before
+    assert agent.learn(50).evaluated_policy() is not before
 
 
 def test_an_exploring_policy_explores_as_its_agent_does(agent: Agent) -> None:

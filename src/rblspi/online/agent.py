@@ -37,7 +37,7 @@ from rblspi.policies.linear import ActionValues, LinearPolicy, action_names_of, 
 from rblspi.registry import name_of
 from rblspi.rollout.calibration import Calibration, calibrate
 from rblspi.rollout.loop import EPISODES, STEPS, AgentFunctions
-from rblspi.rollout.memory import CAPACITY, capacity_for
+from rblspi.rollout.memory import CAPACITY, SEEN, capacity_for
 from rblspi.rollout.steps import observe_random_actions
 from rblspi.rollout.vector_session import session_for
 
@@ -117,7 +117,7 @@ class Agent(ABC):
         self.num_timesteps = 0
         self._episodes = np.empty((64, 2))
         self._finished = 0
-        self._evaluated: LinearPolicy | None = None
+        self._evaluated: tuple[int, LinearPolicy] | None = None  # transitions behind it, policy
         self._stopped = False
         self._lock = threading.RLock()  # of the state, held while it changes
         self._learning = threading.Lock()
@@ -374,11 +374,13 @@ class Agent(ABC):
             policy, memory = self.policy(), self.session.memory
             if not memory.size:
                 return policy
-            if self._evaluated is not None and self._evaluated.seed == policy.seed:
-                return self._evaluated
+            seen = int(memory.counters[SEEN])
+            if self._evaluated is not None and self._evaluated[0] == seen:
+                return self._evaluated[1]
             log = memory.transitions(self.features.shape)
-        self._evaluated = self._evaluate(policy, log)
-        return self._evaluated
+        evaluated = self._evaluate(policy, log)
+        self._evaluated = (seen, evaluated)
+        return evaluated
 
     def _evaluate(self, policy: LinearPolicy, log: Transitions) -> LinearPolicy:
         """The policy with its values on some transitions, and how sure these are."""
