@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 
 from rblspi import FittedRmax, Multilinear, RBFGrid, evaluate
+from rblspi.core import archive
 from rblspi.data.transitions import MaskedTransitions, Transitions
 from rblspi.offline.fitted_q import attainable
+from rblspi.online import agent_file
 from rblspi.online.fitted_rmax import PRECISION, displacements, nearest, sweep
 from rblspi.rollout import collect
-from tests.support.agents import assert_resumes_to_the_bit
+from tests.support.agents import assert_resumes_to_the_bit, assert_same_bits
 from tests.support.textbook_fitted_rmax import Axis, backup
 
 LINES = np.array([False, False])
@@ -316,7 +318,7 @@ def test_a_full_memory_keeps_what_is_rare(monkeypatch: pytest.MonkeyPatch) -> No
     agent = small().learn(399)
     memory = agent.session.memory
     rows = agent._spread_out(memory.kept())
-    assert rows.sum() == 399 // 2
+    assert rows.sum() == 200
     cells = np.floor(agent._places(memory.kept().observations) * agent._grid.cells)
     by_place: dict[tuple[float, ...], list[bool]] = {}
     for *cell, action, kept in np.column_stack([cells, memory.kept().actions, rows]):
@@ -332,6 +334,54 @@ def test_with_a_full_memory_it_resumes_to_the_bit(
 ) -> None:
     monkeypatch.setattr(FittedRmax, "most_remembered", 300)
     assert_resumes_to_the_bit(small, 700, tmp_path / "agent.npz")
+
+
+@pytest.mark.parametrize("capacity", [300, 10**6])
+def test_what_another_thread_saves_before_a_plan_resumes_to_the_bit(
+    capacity: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the last step and the plan that is due, a checkpoint may be written."""
+    monkeypatch.setattr(FittedRmax, "most_remembered", capacity)
+    whole, due = small().learn(500), []
+    plan = FittedRmax._plan
+
+    def saved_before(agent: FittedRmax) -> None:
+        due.append(agent.num_timesteps)
+        agent.save(tmp_path / f"{agent.num_timesteps}.npz")
+        agent.policy()  # looking changes nothing
+        plan(agent)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(FittedRmax, "_plan", saved_before)
+        looked_at = small().learn(500)
+    np.testing.assert_array_equal(looked_at.policy().weights, whole.policy().weights)
+    assert due[-1] < 500
+    for steps in due[-4:]:
+        loaded = FittedRmax.load(tmp_path / f"{steps}.npz")
+        loaded.learn(500 - steps, reset_num_timesteps=False)
+        assert_same_bits(whole, loaded)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("rows", "capacity"), [(0, 300), (0, 1), (1, 1)])
+def test_a_file_with_hardly_any_memory_is_learnt_on(
+    rows: int, capacity: int, tmp_path: Path
+) -> None:
+    path = tmp_path / "agent.npz"
+    small().learn(100).save(path)
+    description, arrays = archive.read(path, agent_file.FORMAT, agent_file.VERSION)
+    arrays |= {
+        name: array[:rows]
+        for name, array in arrays.items()
+        if name.startswith("memory.") and name != "memory.counters"
+    }
+    arrays["memory.counters"] = np.array([100, 1, rows])
+    archive.write(
+        path, agent_file.FORMAT, agent_file.VERSION, description | {"capacity": capacity}, arrays
+    )
+    loaded = FittedRmax.load(path)
+    loaded.predict([0.5, 0.5], deterministic=True)
+    assert loaded.learn(50).session.memory.size >= 1
 
 
 def test_it_states_intervals_of_its_values() -> None:

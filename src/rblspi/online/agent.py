@@ -263,6 +263,7 @@ class Agent(ABC):
         periodic: list[Any] = [c for c in callbacks if hasattr(c, "steps_to_go")]
         each_episode = [c for c in callbacks if not hasattr(c, "steps_to_go")]
         latest: deque[Vector] = deque(maxlen=SHOWN_EPISODES)
+        self._plan_if_due()  # it may have been saved, or interrupted, before it could
         while steps > 0 and episodes > 0 and not self._stopped:
             start = time.perf_counter()
             finished_before = self._finished
@@ -272,9 +273,7 @@ class Agent(ABC):
                 min(steps, chunk, max(self._steps_to_plan(), 1), max(to_go, 1)),
                 1 if alone else min(episodes, chunk),
             )
-            if self._steps_to_plan() <= 0:
-                with self.session.signals.deferred(), self._lock:
-                    self._plan()
+            self._plan_if_due()
             steps -= made
             finished = self._episodes[finished_before : self._finished]
             episodes -= len(finished)
@@ -289,6 +288,11 @@ class Agent(ABC):
                     self.stop()
             if made == chunk:
                 chunk = _next_chunk(chunk, time.perf_counter() - start)
+
+    def _plan_if_due(self) -> None:
+        if self._steps_to_plan() <= 0:
+            with self.session.signals.deferred(), self._lock:
+                self._plan()
 
     def _run(self, steps: int, episodes: int) -> int:
         """Make some steps and keep account of them, also if the environment raises an error.

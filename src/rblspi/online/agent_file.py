@@ -120,8 +120,8 @@ def read(path: str | PathLike[str]) -> tuple[Description, dict[str, NDArray[Any]
         if not isinstance(value, _TYPES[name]) or (isinstance(value, bool) != (name == "compiled")):
             raise FileError(f"{path} does not describe an agent: {name}={short(value)}")
     description = Description(**found)
-    for name in ("num_timesteps", "capacity"):
-        if not 0 <= getattr(description, name) <= LARGEST_COUNT:
+    for name, least in (("num_timesteps", 0), ("capacity", 1)):
+        if not least <= getattr(description, name) <= LARGEST_COUNT:
             raise FileError(f"{path} does not describe an agent: {name} is out of range")
     return description, arrays
 

@@ -348,7 +348,8 @@ class FittedRmax(PlanningAgent):
         number = np.empty(memory.size, np.int64)  # among those of the same place
         number[by_place] = np.arange(memory.size) - np.repeat(np.cumsum(counts) - counts, counts)
         kept = np.zeros(memory.size, np.bool_)
-        kept[shuffled[np.argsort(number[shuffled], kind="stable")][: memory.size // 2]] = True
+        half = (memory.size + 1) // 2
+        kept[shuffled[np.argsort(number[shuffled], kind="stable")][:half]] = True
         return kept
 
     def _plan_to_explore(self, transitions: Transitions) -> None:

@@ -113,6 +113,7 @@ class PlanningAgent(Agent):
         counters = self.state.counters
         if counters[TRANSITIONS] >= (1.0 + self.least_growth) * counters[PLANNED_AT]:
             self._plan_to_explore(self._remembered())
+            self._best = None  # the plan may have other features
             counters[PLANNED_AT] = counters[TRANSITIONS]
         counters[ENDED] = 0
 
@@ -126,7 +127,7 @@ class PlanningAgent(Agent):
 
     def _weights(self, explore: bool) -> Vector:
         steps = int(self.state.counters[TRANSITIONS])
-        if explore or not steps:
+        if explore or not self.session.memory.size:
             weights: Vector = self.state.weights[self.state.counters[STEP]]
             return weights
         if self._best is None or self._best[0] != steps:
