@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rblspi import RBLSPI, RBFGrid
+from rblspi import OPSRL, RBLSPI, FittedRmax, RBFGrid
 from rblspi.cli.train import _say_cost
 
 CAR = "rblspi/MountainCar-v0"
@@ -29,3 +29,9 @@ def test_a_long_run_is_announced_and_a_short_one_is_not(
     assert "435 weights take about" in said
     assert "a coarser basis" in said
     assert "All steps: " in said
+
+
+def test_what_makes_a_run_shorter_depends_on_the_agent() -> None:
+    assert "a coarser basis makes it less" in str(RBLSPI(CAR, RBFGrid(4), seed=0).cost())
+    assert "--algo fitted-rmax --basis multilinear:50" in str(FittedRmax(CAR, seed=0).cost())
+    assert str(OPSRL("rblspi/ChainWalk-v0", seed=0).cost()).endswith("ms a step")

@@ -59,14 +59,15 @@ class Cost(NamedTuple):
     weights: int
     megabytes: float
     seconds_a_step: float
+    advice: str = "time and memory grow with their square, so a coarser basis makes it less"
 
     def __str__(self) -> str:
-        """One sentence, with how to make it less."""
-        return (
+        """One sentence, with how to make it less, if there is a way."""
+        cost = (
             f"{self.weights:,} weights take about {self.megabytes:,.0f} MB and "
-            f"{1e3 * self.seconds_a_step:.2g} ms a step; time and memory grow with their square, "
-            "so a coarser basis (--basis rbf:4) makes it less"
+            f"{1e3 * self.seconds_a_step:.2g} ms a step"
         )
+        return f"{cost}; {self.advice}" if self.advice else cost
 
 
 class Agent(ABC):
@@ -173,7 +174,7 @@ class Agent(ABC):
         """About what learning takes, if a step updates and downdates a factor of k x k."""
         arrays = sum(field.array.nbytes for field in agent_file.fields(self))
         memory = sum(array.nbytes for array in self.session.memory)  # as yet it may be empty
-        weights = len(self._weights(False))
+        weights = self.actions * self.features.size
         return Cost(
             weights, 1e-6 * (2 * arrays + memory), 6.0 * weights**2 / MULTIPLY_ADDS_A_SECOND
         )

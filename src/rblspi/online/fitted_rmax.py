@@ -462,7 +462,9 @@ class FittedRmax(PlanningAgent):
         seconds = 100 * 1e-9 * entries * math.log(PRECISION) / math.log(self.discount or 0.01)
         usual = super().cost()
         memory = usual.megabytes + 12e-6 * self.neighbours * entries / 2
-        return usual._replace(megabytes=memory, seconds_a_step=seconds / 50_000)
+        coarser = max(int(self._grid.vertices[0]) // 2, 2)
+        advice = f"a coarser grid makes it less (--algo fitted-rmax --basis multilinear:{coarser})"
+        return usual._replace(megabytes=memory, seconds_a_step=seconds / 50_000, advice=advice)
 
 
 def _range(seen: Matrix, tails: bool) -> tuple[Vector, Vector]:

@@ -76,7 +76,7 @@ class TableAgent(Agent):
         """About what learning takes, if a model is planned in every hundred steps."""
         usual = super().cost()
         sweeps = math.log(1e-2 * PRECISION) / math.log(max(self.discount, 0.01))
-        return usual._replace(seconds_a_step=1e-8 * sweeps * usual.weights / 100)
+        return usual._replace(seconds_a_step=1e-8 * sweeps * usual.weights / 100, advice="")
 
     def diagnostics(self) -> dict[str, float]:
         """The share of states and actions that were tried."""
