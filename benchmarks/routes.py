@@ -53,7 +53,9 @@ def learn(
                 absorb(posterior, buffer, DISCOUNT)
         if buffer.size[0] > 0:
             absorb(posterior, buffer, DISCOUNT)
-        improve(posterior, out[0], out[1], out[2])
+        mean, sampled = out[0], out[1]
+        sampled[:] = 0.0
+        improve(posterior, mean, sampled)
 
 
 def measure(features: int, period: int) -> dict[str, float]:
@@ -67,13 +69,13 @@ def measure(features: int, period: int) -> dict[str, float]:
     for name, method in METHODS.items():
         posterior = new_incremental_posterior(ACTIONS, features, 1e-6, 0.01, capacity, method)
         arguments = (posterior, new_buffer(capacity, features), xs, actions, period)
-        learn(*arguments, 2 + 200 // period, np.zeros((3, k)))
+        learn(*arguments, 2 + 200 // period, np.zeros((2, k)))
         learners[name] = arguments
     best = dict.fromkeys(METHODS, np.inf)
     for _ in range(ROUNDS):
         for name, arguments in learners.items():
             start = time.process_time()
-            learn(*arguments, improvements, np.zeros((3, k)))
+            learn(*arguments, improvements, np.zeros((2, k)))
             spent = 1e6 * (time.process_time() - start) / (improvements * period)
             best[name] = min(best[name], spent)
     return best

@@ -108,15 +108,16 @@ def absorb_random(posterior: IncrementalPosterior, rows: int, rng: np.random.Gen
 def test_all_methods_agree_with_the_sums(method: int, rows: int) -> None:
     rng = np.random.default_rng(rows)
     posterior = new_posterior(method, rows)
-    perturbation, mean, sampled = rng.standard_normal(21), np.empty(21), np.empty(21)
+    perturbation, mean = rng.standard_normal(21), np.empty(21)
     for _ in range(30):
         absorb_random(posterior, rows, rng)
         if method == incremental.RECOMPUTE:
-            incremental.improve(posterior, perturbation, mean, sampled)
+            incremental.improve(posterior, mean, perturbation.copy())
         sigma, g = from_sums(posterior)
         assert relative(precision(posterior), sigma) < 1e-8
         assert relative(right_hand_side(posterior), g) < 1e-8
-    incremental.improve(posterior, perturbation, mean, sampled)
+    sampled = perturbation.copy()
+    incremental.improve(posterior, mean, sampled)
     np.testing.assert_allclose(mean, np.linalg.solve(sigma, g), rtol=1e-7, atol=1e-9)
     offset = np.linalg.solve(np.linalg.cholesky(sigma).T, perturbation)
     np.testing.assert_allclose(sampled - mean, offset, rtol=1e-6, atol=1e-8)
@@ -130,7 +131,7 @@ def test_the_residual_is_the_least_regularised_misfit(method: int) -> None:
     for _ in range(20):
         absorb_random(posterior, 5, rng)
     theta = np.empty(21)
-    incremental.improve(posterior, np.zeros(21), theta, np.empty(21))
+    incremental.improve(posterior, theta, np.zeros(21))
     misfit = posterior.penalty * theta @ theta
     for gram, cross in zip(posterior.statistics.gram, posterior.statistics.cross, strict=True):
         error = cross[:, :-1] @ theta - cross[:, -1]
@@ -170,6 +171,6 @@ def test_a_matrix_that_is_not_positive_definite_gets_jitter_which_is_counted() -
     posterior = new_posterior(incremental.BLOCK_UPDATE, 1)._replace(penalty=0.0)
     posterior.normal[:] = 0.0
     posterior.normal[0, 0] = 1.0
-    incremental.improve(posterior, np.zeros(21), np.empty(21), np.empty(21))
+    incremental.improve(posterior, np.empty(21), np.zeros(21))
     assert posterior.counters[incremental.JITTERED] > 0
     assert 0.0 < posterior.jitter[0] < 1e-10

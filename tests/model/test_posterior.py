@@ -186,7 +186,7 @@ def test_after_an_improvement_the_mean_is_the_same_to_the_bit():
     )
     rebuild(incremental)
     mean = np.empty(6)
-    improve(incremental, np.zeros(6), mean, np.empty(6))
+    improve(incremental, mean, np.zeros(6))
     posterior = Posterior.from_incremental(incremental, 0.3, 2.0)
     np.testing.assert_array_equal(posterior.mean, mean)
     assert not np.shares_memory(posterior.factor, incremental.factor)

@@ -261,10 +261,8 @@ def _factor_normal(posterior: IncrementalPosterior) -> None:
 
 
 @jit_borrowing
-def improve(
-    posterior: IncrementalPosterior, perturbation: Vector, mean: Vector, sampled: Vector
-) -> None:
-    """The mean m, and m + R^-1 perturbation: a posterior sample if that is beta^-1/2 z."""
+def improve(posterior: IncrementalPosterior, mean: Vector, sampled: Vector) -> None:
+    """The mean m, and m + R^-1 w in place of w: a sample of the posterior if w is beta^-1/2 z."""
     if posterior.method == RECOMPUTE:
         derive_normal(posterior)
     if posterior.method != RANK_ONE:
@@ -272,7 +270,7 @@ def improve(
     k = len(posterior.factor)
     for i in range(k):
         mean[i] = posterior.factor[i, k]
-        sampled[i] = posterior.factor[i, k] + perturbation[i]
+        sampled[i] += posterior.factor[i, k]
     la.back_substitute_two(posterior.factor, mean, sampled)
 
 

@@ -147,7 +147,7 @@ class Posterior:
         )
         k = len(incremental.factor)
         mean = np.empty(k)
-        improve(incremental, np.zeros(k), mean, np.empty(k))
+        improve(incremental, mean, np.zeros(k))
         return cls(
             mean=mean if prior_mean is None else mean + prior_mean,
             factor=np.triu(incremental.factor[:, :k]),

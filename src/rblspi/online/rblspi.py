@@ -56,7 +56,6 @@ class State(NamedTuple):
     buffer: Buffer  # transitions that the posterior has not absorbed yet
     mean: Vector  # m                                        (k,)
     sampled: Vector  # theta, the sampled weights            (k,)
-    perturbation: Vector  # beta^-1/2 z of the latest sample  (k,)
     counters: Integers  # see above                          (2,)
     largest_reward: Vector  # |r|                            (1,)
     discount: float
@@ -86,8 +85,8 @@ def observe(agent: State, transition: Transition, rng: Any) -> None:
     if due or is_full(agent.buffer):
         absorb(agent.posterior, agent.buffer, agent.discount)
     if due:  # line 9
-        draw_perturbation(agent.perturbation, _noise_std(agent), rng)
-        improve(agent.posterior, agent.perturbation, agent.mean, agent.sampled)  # lines 10-12
+        draw_perturbation(agent.sampled, _noise_std(agent), rng)
+        improve(agent.posterior, agent.mean, agent.sampled)  # lines 10-12
         agent.counters[IMPROVEMENTS] += 1
 
 
@@ -119,7 +118,6 @@ def _new_state(
         buffer=new_buffer(capacity, features),
         mean=np.zeros(k),
         sampled=np.zeros(k),
-        perturbation=np.zeros(k),
         counters=np.zeros(2, np.int64),
         largest_reward=np.zeros(1),
         discount=discount,
@@ -173,7 +171,7 @@ class RBLSPI(Agent):
         precision of the noise in the empirical Bellman operator. Unless given they are 0.01 and 1
         in units of the largest reward R so far, that is 0.01 / R^2 and 1 / R^2. They are among
         the paper's settings of the mountain car, the pendulum and the cart pole, whose rewards are
-        of size 1; for the sparse car it takes a beta of 100 or 1000.
+        of size 1; for the sparse car the paper has a beta of 100 or 1000.
     update_every : int or "episode"
         K: transitions between improvements of the policy, at which a value function is sampled.
     first_update : int, optional
