@@ -2,6 +2,8 @@
 
 Reservoir sampling: the t-th transition takes a place at random among t, and is kept if that place
 exists. The place is a hash of t, so that remembering takes no random numbers of the agent's.
+
+An agent that makes room itself, by `Memory.retain`, decides what it keeps: see `FittedRmax`.
 """
 
 from __future__ import annotations
