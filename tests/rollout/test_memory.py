@@ -71,6 +71,17 @@ def test_rows_that_are_retained_stay_whole_and_make_room():
     np.testing.assert_array_equal(log.terminated, log.observations[:, 0] % 7 == 6)
 
 
+def test_fewer_than_all_are_evenly_spaced_and_episodes_still_end():
+    memory = filled(100, 63)
+    log = memory.transitions((1,), 21)
+    np.testing.assert_array_equal(log.observations[[0, -1], 0], [0, 62])
+    assert set(np.diff(log.observations[:, 0])) == {3.0, 4.0}
+    np.testing.assert_array_equal(log.terminated, log.observations[:, 0] % 7 == 6)
+    episodes = log.observations[:, 0] // 7
+    np.testing.assert_array_equal(log.starts()[1:], np.diff(episodes) > 0)
+    assert memory.transitions((1,), 63).size == memory.transitions((1,)).size == 63
+
+
 def test_large_observations_are_fewer():
     assert capacity_for(4) == 20_000
     assert capacity_for(10**4) * 2 * 10**4 <= NUMBERS

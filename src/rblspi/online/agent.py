@@ -43,6 +43,8 @@ from rblspi.rollout.vector_session import session_for
 
 Callback = Callable[["Agent"], bool | None]
 
+#: transitions on which a policy is evaluated, in some seconds
+MOST_EVALUATED = 100_000
 #: weights whose posterior takes 2.4 GB
 MOST_WEIGHTS = 10_000
 #: of a rank-one update on one core of a server, in cache for few weights and slower for many
@@ -382,7 +384,7 @@ class Agent(ABC):
             seen = int(memory.counters[SEEN])
             if self._evaluated is not None and self._evaluated[0] == seen:
                 return self._evaluated[1]
-            log = memory.transitions(self.features.shape)
+            log = memory.transitions(self.features.shape, MOST_EVALUATED)
         evaluated = self._evaluate(policy, log)
         self._evaluated = (seen, evaluated)
         return evaluated

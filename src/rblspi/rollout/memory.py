@@ -82,12 +82,15 @@ class Memory(NamedTuple):
         places: Integers = np.lexsort((self.steps[kept], self.episodes[kept]))
         return places
 
-    def transitions(self, shape: tuple[int, ...]) -> Transitions:
+    def transitions(self, shape: tuple[int, ...], most: int | None = None) -> Transitions:
         """What is kept, in its `order`; every episode is marked as cut short.
 
-        ``shape`` is that of one observation; () gives whole numbers.
+        ``shape`` is that of one observation; () gives whole numbers. If there are more than
+        ``most``, these are so many of them, evenly spaced.
         """
         order = self.order()
+        if most is not None and len(order) > most:
+            order = order[np.linspace(0, len(order) - 1, most).astype(np.int64)]
         episodes, ends = self.episodes[order], self.ends[order]
         last = np.append(episodes[1:] != episodes[:-1], True)
         terminated = ends == TERMINATED
