@@ -14,7 +14,8 @@ from rblspi.core import archive
 from rblspi.data.transitions import MaskedTransitions, Transitions
 from rblspi.offline.fitted_q import attainable
 from rblspi.online import agent_file
-from rblspi.online.fitted_rmax import PRECISION, displacements, nearest, sweep
+from rblspi.online.fitted_rmax import PRECISION
+from rblspi.online.kernel_model import displacements, nearest, sweep
 from rblspi.rollout import collect
 from tests.support.agents import assert_resumes_to_the_bit, assert_same_bits
 from tests.support.textbook_fitted_rmax import Axis, backup

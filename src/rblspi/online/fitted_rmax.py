@@ -10,7 +10,7 @@ seen; in line 3, an angle is its cosine and its sine. Beside its pseudocode:
     4       for every g and a: the k nearest transitions i of a, at distances d_1 <= ... <= d_k,
             w_i = exp(-d_i^2 / (2 b^2)), b = d_k / 2, and w_0 = M b^dim       `nearest`
     5       Q(g, a) = (sum_i w_i (r_i + gamma V(g + B_a g + e_i)) + w_0 u) / (sum_i w_i + w_0),
-            V interpolates max_a Q(g, a) between the vertices                  `make_model`, `sweep`
+            V interpolates max_a Q(g, a) between the vertices                   `make_rows`, `sweep`
     6       for every step: a = argmax_a Q(s, a), Q interpolated between the vertices          `act`
 
 Line 5 moves the vertex as its neighbours moved, so that the averages are over displacements and
@@ -23,16 +23,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial import cKDTree
 
 from rblspi.core import check
 from rblspi.core.compiled import jit
-from rblspi.core.types import Integers, Mask, Matrix, Vector
+from rblspi.core.types import Mask, Matrix, Vector
 from rblspi.data.transitions import Transitions, allowed_after
 from rblspi.environments.lookup import EnvironmentLike, make
 from rblspi.features import BasisLike, Multilinear, as_basis, default_basis
@@ -42,6 +41,7 @@ from rblspi.features.multilinear import Grid, interpolate
 from rblspi.offline.fitted_q import attainable
 from rblspi.offline.value_errors import evaluate_values
 from rblspi.online.agent import Cost
+from rblspi.online.kernel_model import Model, displacements, make_rows, nearest, sweep, tree_of
 from rblspi.online.planning_agent import WORTH_A_PLAN, PlanningAgent
 from rblspi.online.value_iteration import ValueScale
 from rblspi.policies.choice import masked
@@ -50,8 +50,6 @@ from rblspi.rollout.memory import NUMBERS, Memory
 
 #: k: transitions that tell what an action does; fewer are noise, more are smoothed away
 NEIGHBOURS = 8
-#: penalty of the slopes of displacements: a few transitions close together tell of none
-RIDGE = 0.01
 #: dimensions in which a grid of so many vertices is a grid: a cell has 2^8 corners
 MOST_DIMENSIONS = 8
 #: standard deviations that the grid spans on either side of the mean where there are angles: what
@@ -59,175 +57,6 @@ MOST_DIMENSIONS = 8
 SPAN = 3.0
 #: error of planned values, in units of their range
 PRECISION = 1e-3
-#: the largest number of sweeps; with a discount of 0.99, a thousand are precise to 4e-5
-MOST_SWEEPS = 1000
-
-
-class Motion(NamedTuple):
-    """How the transitions of one action move a state, in units of the range."""
-
-    base: Matrix  # g + B g of every vertex    (n, d)
-    rest: Matrix  # e of every transition      (rows, d)
-
-
-class Neighbours(NamedTuple):
-    """Line 4 for one action: the transitions near every vertex."""
-
-    places: Integers  # of the transitions     (n, k)
-    weights: Matrix  # w_i                     (n, k)
-    unknown: Vector  # w_0                     (n,)
-
-
-class Model(NamedTuple):
-    """Line 5 without V: sparse rows, one for every vertex and action."""
-
-    starts: Integers  # of the rows in what follows  (actions n + 1,)
-    next: NDArray[np.int32]  # vertices              (entries,)
-    shares: Vector  # gamma times their probability  (entries,)
-    rewards: Vector  # mean of r and of the hope     (actions n,)
-
-
-def displacements(states: Matrix, after: Matrix, vertices: Matrix, turning: Mask) -> Motion:
-    """Line 3, and where it takes the vertices; a small ridge for directions without data.
-
-    Of an angle, s' - s is the shorter way around the circle, and s is its cosine and its sine.
-    """
-    x, moves = _embedded(states, turning), after - states
-    moves[:, turning] -= np.round(moves[:, turning])
-    middle = x.mean(axis=0)
-    centred = x - middle
-    mean = moves.mean(axis=0)
-    gram = centred.T @ centred + RIDGE * np.eye(len(middle))
-    slope = np.linalg.solve(gram, centred.T @ (moves - mean))
-    base = vertices + mean + (_embedded(vertices, turning) - middle) @ slope
-    return Motion(base, moves - mean - centred @ slope)
-
-
-def _embedded(points: Matrix, turning: Mask) -> Matrix:
-    """The points, with two numbers for every angle: a circle whose circumference is 1."""
-    if not turning.any():
-        return points
-    turn = 2.0 * np.pi
-    waves = [wave(turn * points[:, turning]) / turn for wave in (np.cos, np.sin)]
-    return np.concatenate([points[:, ~turning], *waves], axis=1)
-
-
-def nearest(
-    states: Matrix, vertices: Matrix, turning: Mask, neighbours: int, optimism: float = 1.0
-) -> Neighbours:
-    """Line 4 for the transitions of one action."""
-    count = min(neighbours, len(states))
-    distances, places = _tree(states, turning).query(vertices, k=np.arange(1, count + 1))
-    width = np.maximum(distances[:, -1:] / 2.0, 1e-9)
-    weights = np.exp(-0.5 * np.square(distances / width))
-    unknown = optimism * width[:, 0] ** vertices.shape[1]
-    return Neighbours(places.astype(np.int64), weights, unknown)
-
-
-@jit
-def make_row(
-    near: Neighbours,
-    g: int,
-    base: Vector,
-    rest: Matrix,
-    rewards: Vector,
-    going: Vector,
-    hope: float,
-    discount: float,
-    grid: Vector,
-    place_of: Integers,
-    next_vertices: NDArray[np.int32],
-    shares: Vector,
-) -> tuple[int, float]:
-    """Line 5 for one vertex and action: its entries, of which every vertex has one at most.
-
-    ``place_of`` is -1 for every vertex, before and after.
-    """
-    corners = 2 ** len(base)
-    places, parts, point = np.empty(corners, np.int64), np.empty(corners), np.empty(len(base))
-    total = near.unknown[g] + near.weights[g].sum()
-    reward, count = near.unknown[g] * hope, 0
-    for m in range(near.places.shape[1]):
-        i, weight = near.places[g, m], near.weights[g, m]
-        reward += weight * rewards[i]
-        if going[i] == 0.0:
-            continue
-        for d in range(len(base)):
-            point[d] = base[d] + rest[i, d]
-        interpolate(grid, point, places, parts)
-        for c in range(corners):
-            vertex = places[c]
-            if place_of[vertex] < 0:
-                place_of[vertex], shares[count], next_vertices[count] = count, 0.0, vertex
-                count += 1
-            shares[place_of[vertex]] += discount * weight * parts[c] / total
-    for c in range(count):
-        place_of[next_vertices[c]] = -1
-    return count, reward / total
-
-
-@jit
-def make_rows(
-    near: Neighbours,
-    motion: Motion,
-    rewards: Vector,
-    going: Vector,
-    hope: float,
-    discount: float,
-    grid: Vector,
-) -> Model:
-    """Line 5 for one action, at every vertex."""
-    n, dimensions = motion.base.shape
-    most = near.places.shape[1] * 2**dimensions
-    starts, means = np.zeros(n + 1, np.int64), np.empty(n)
-    next_vertices, shares = np.empty(n * most, np.int32), np.empty(n * most)
-    place_of = np.full(n, -1)
-    for g in range(n):
-        first = starts[g]
-        count, means[g] = make_row(
-            near,
-            g,
-            motion.base[g],
-            motion.rest,
-            rewards,
-            going,
-            hope,
-            discount,
-            grid,
-            place_of,
-            next_vertices[first:],
-            shares[first:],
-        )
-        starts[g + 1] = first + count
-    used = starts[n]
-    return Model(starts, next_vertices[:used].copy(), shares[:used].copy(), means)
-
-
-@jit
-def sweep(model: Model, allowed: Mask, values: Vector, q: Matrix, precision: float) -> int:
-    """Iterate line 5 in place, forth and back, until no value changes by more than a precision.
-
-    Returns the number of sweeps.
-    """
-    actions, n = q.shape
-    for count in range(MOST_SWEEPS):
-        change = 0.0
-        for step in range(n):
-            g = step if count % 2 == 0 else n - 1 - step
-            best = -np.inf
-            for a in range(actions):
-                row = a * n + g
-                value = model.rewards[row]
-                for i in range(model.starts[row], model.starts[row + 1]):
-                    value += model.shares[i] * values[model.next[i]]
-                q[a, g] = value
-                if allowed[g, a]:
-                    best = max(best, value)
-            change = max(change, abs(best - values[g]))
-            values[g] = best
-        if change <= precision:
-            return count + 1
-    return MOST_SWEEPS
 
 
 class FittedRmax(PlanningAgent):
@@ -442,7 +271,7 @@ class FittedRmax(PlanningAgent):
         allowed, going = allowed_after(transitions), ~transitions.terminated
         if allowed is None or not going.any():
             return np.ones((self.features.size, self.actions), np.bool_)
-        tree = _tree(self._places(transitions.next_observations[going]), self._grid.turning)
+        tree = tree_of(self._places(transitions.next_observations[going]), self._grid.turning)
         _, places = tree.query(self._grid.scaled(self._grid.points()))
         return np.ascontiguousarray(allowed[going][places], np.bool_)
 
@@ -475,11 +304,6 @@ def _range(seen: Matrix, tails: bool) -> tuple[Vector, Vector]:
         low, high = np.maximum(low, middle - reach), np.minimum(high, middle + reach)
     still = ~(low + 1e-9 * np.abs(low) < high)  # a dimension of zero width cannot be scaled
     return np.where(still, low - 0.5, low), np.where(still, high + 0.5, high)
-
-
-def _tree(points: Matrix, turning: Mask) -> cKDTree:
-    """The nearest of points in units of the range, the shorter way around circles."""
-    return cKDTree(points, boxsize=turning.astype(np.float64) if turning.any() else None)
 
 
 def _require_few(least: float, numbers: int, env: gym.Env[Any, Any]) -> None:
