@@ -19,6 +19,7 @@ from rblspi.model.posterior import FEW_DIGITS
 from rblspi.offline import LSPI, ConvergenceWarning
 from rblspi.online.agent import Agent
 from rblspi.online.fitted_rmax import FittedRmax
+from rblspi.registry import name_of
 
 #: transitions that are looked at: their features and a policy iteration on them take seconds
 MOST_ROWS = 4000
@@ -137,11 +138,12 @@ def few_updates(case: Case) -> Iterator[Finding]:
     weights = case.agent.features.size * case.agent.actions
     active = int((np.abs(case.x) > 0.0).any(axis=0).sum()) * case.agent.actions
     if case.seen < FEW * active:
+        name = name_of(type(case.agent))
         yield Finding(
             "It has seen too little for so many weights.",
             f"{case.seen:,} transitions for {active:,} weights with a feature that was ever seen "
             f"(of {weights:,})",
-            f"{FEW * active:,} steps or more, or a coarser basis (--basis rbf:4)",
+            f"{FEW * active:,} steps or more, or a coarser basis (--algo {name} --basis rbf:4)",
         )
 
 
