@@ -56,7 +56,7 @@ class Prepared(NamedTuple):
 def train(env: str, seed: int, steps: int, folder: object) -> tuple[object, ...]:
     """Arguments of ``train``."""
     goal = ("--basis", BASES[env], "--seed", seed, "--timesteps", steps)
-    return ("train", env, *goal, "--save", folder, "--quiet")
+    return ("train", env, "--algo", "rblspi", *goal, "--save", folder, "--quiet")
 
 
 def collect(rows: int, file: object) -> tuple[object, ...]:
