@@ -191,8 +191,9 @@ class RBLSPI(Agent):
     Without alpha and beta, rewards in other units change the units of values, and nothing else:
     their ratio, on which the mean depends, has no unit.
 
-    This is the paper's algorithm, for comparisons and for lessons. What ``rblspi train`` uses unless
-    told otherwise explores further and needs fewer steps, see `rblspi.registry.default_for`.
+    This is the paper's algorithm, for comparisons and for lessons. The agents that
+    ``rblspi train`` uses unless told otherwise explore further and need fewer steps, see
+    `rblspi.registry.default_for`.
 
     References
     ----------
