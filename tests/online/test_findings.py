@@ -20,6 +20,7 @@ from rblspi.online.findings import (
     rare_actions,
     short_sight,
     uncertain_values,
+    wrong_plan,
 )
 from tests.support.command import run
 
@@ -149,3 +150,14 @@ def test_the_command_prints_findings_or_that_there_are_none(tmp_path, capsys):
     OPSRL(CHAIN, seed=0).learn(2000).save(tmp_path / "fine.npz")
     assert run("doctor", tmp_path / "fine.npz") == 0
     assert "None of the usual causes" in capsys.readouterr().out
+
+
+def test_a_plan_on_too_coarse_a_grid_is_wrong_about_what_it_gets():
+    fine, coarse = (
+        FittedRmax(CAR, Multilinear(vertices), seed=0).learn(6000) for vertices in (50, 5)
+    )
+    assert found(wrong_plan, fine) == []
+    (text,) = found(wrong_plan, coarse)
+    assert "Its plan is wrong about what it gets." in text
+    assert "the latest 20 episodes" in text
+    assert found(wrong_plan, RBLSPI(CAR, RBFGrid(4), seed=0).learn(1000)) == []

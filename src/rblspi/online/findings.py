@@ -19,6 +19,7 @@ from rblspi.model.posterior import FEW_DIGITS
 from rblspi.offline import LSPI, ConvergenceWarning
 from rblspi.online.agent import Agent
 from rblspi.online.fitted_rmax import FittedRmax
+from rblspi.online.optimistic_lsvi import returns_of
 from rblspi.registry import name_of
 
 #: transitions that are looked at: their features and a policy iteration on them take seconds
@@ -31,6 +32,10 @@ DEAD = 1e-6
 NARROW = 0.1
 #: part of the prior's standard deviation above which hardly anything was learnt
 UNCERTAIN = 0.5
+#: episodes, the latest ones, whose returns are compared with what was planned
+LATEST = 20
+#: share of the values by which a plan may be wrong: that of a good one is wrong by a few percent
+WRONG = 0.25
 #: transitions for every weight below which least squares fit noise
 FEW = 5
 
@@ -253,6 +258,33 @@ def impossible_values(case: Case) -> Iterator[Finding]:
         )
 
 
+def wrong_plan(case: Case) -> Iterator[Finding]:
+    """A plan on a grid promises something else than its latest episodes brought."""
+    agent, memory = case.agent, case.agent.session.memory
+    if case.is_fitted or case.seen > memory.size:  # episodes have gaps
+        return
+    log = memory.transitions(agent.features.shape)
+    weights = agent._weights(False).reshape(agent.actions, -1)
+    ends = log.terminated | log.truncated
+    ahead = np.zeros(log.size)
+    cut = np.flatnonzero(log.truncated)[-LATEST - 1 :]
+    ahead[cut] = (agent.features(log.next_observations[cut]) @ weights.T).max(axis=1)
+    brought = returns_of(log.rewards, ends, ahead, agent.discount)
+    first = np.flatnonzero(log.starts())[:-1][-LATEST:]  # the last one may not be over
+    if len(first) < LATEST:
+        return
+    promised = (agent.features(log.observations[first]) @ weights.T).max(axis=1).mean()
+    found = brought[first].mean()
+    if abs(promised - found) > WRONG * max(abs(promised), abs(found)):
+        yield Finding(
+            "Its plan is wrong about what it gets.",
+            f"discounted returns of {promised:.3g} were planned at the starts of the latest "
+            f"{LATEST} episodes, which brought {found:.3g}",
+            "more steps, as it may still explore; or a finer grid, because values are blurred over "
+            "its cells (--algo fitted-rmax --basis multilinear:VERTICES)",
+        )
+
+
 def circles_of_policies(case: Case) -> Iterator[Finding]:
     """Policy iteration on the memory goes round in circles."""
     agent = case.agent
@@ -300,6 +332,7 @@ CHECKS: tuple[Callable[[Case], Iterator[Finding]], ...] = (
     dead_features,
     uncertain_values,
     impossible_values,
+    wrong_plan,
     circles_of_policies,
     lost_digits,
 )

@@ -165,11 +165,11 @@ def best_return(transitions: Transitions, discount: float, beyond: float) -> flo
     """The largest of G = r + gamma G', where G' = ``beyond`` after what was cut short."""
     ahead = np.where(transitions.truncated, beyond, 0.0)
     ends = transitions.truncated | transitions.terminated
-    return float(_returns(transitions.rewards, ends, ahead, discount).max())
+    return float(returns_of(transitions.rewards, ends, ahead, discount).max())
 
 
 @jit
-def _returns(rewards: Vector, ends: Mask, ahead: Vector, discount: float) -> Vector:
+def returns_of(rewards: Vector, ends: Mask, ahead: Vector, discount: float) -> Vector:
     """G_i of all rows, from the last to the first."""
     returns, following = np.empty(len(rewards)), 0.0
     for i in range(len(rewards) - 1, -1, -1):
