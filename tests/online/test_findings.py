@@ -6,7 +6,7 @@ import gymnasium as gym
 import pytest
 from gymnasium.spaces import Discrete
 
-from rblspi import OPSRL, RBLSPI, FittedRmax, Multilinear, RBFGrid
+from rblspi import OPSRL, RBLSPI, FittedRmax, Multilinear, RandomFourier, RBFGrid
 from rblspi.online.findings import (
     Case,
     circles_of_policies,
@@ -79,6 +79,11 @@ def test_actions_that_were_hardly_tried():
     assert found(rare_actions, agent) == []
     agent.session.memory.actions[:] = 0
     assert "action 1 (0.00%), 2 (0.00%)" in found(rare_actions, agent)[0]
+
+
+def test_random_fourier_features_have_a_scale_and_no_bounds():
+    narrow = RandomFourier(20, low=[-0.55, -0.01], high=[-0.45, 0.01])
+    assert found(outside_bounds, RBLSPI(CAR, narrow, seed=0).learn(500)) == []
 
 
 def test_bounds_and_features():

@@ -12,7 +12,7 @@ import numpy as np
 
 from rblspi.core.types import Matrix, Vector
 from rblspi.data.transitions import Transitions
-from rblspi.features import OneHot
+from rblspi.features import OneHot, RandomFourier
 from rblspi.features.angles import components
 from rblspi.features.bounds import bounds, circles
 from rblspi.model.posterior import FEW_DIGITS
@@ -169,8 +169,8 @@ def rare_actions(case: Case) -> Iterator[Finding]:
 def outside_bounds(case: Case) -> Iterator[Finding]:
     """Observations lie outside the box of the basis, or in a small corner of it."""
     basis, space = case.agent.basis, case.agent.env.observation_space
-    if case.is_table or not hasattr(basis, "low"):
-        return
+    if case.is_table or not hasattr(basis, "low") or isinstance(basis, RandomFourier):
+        return  # random Fourier features have no box: their bounds are a scale
     angles = components(getattr(basis, "angles", None))
     low, high = bounds(space, basis.low, getattr(basis, "high", None), angles)
     least, most = case.observations.min(axis=0), case.observations.max(axis=0)
