@@ -21,6 +21,7 @@ from rblspi.online.agent import Agent
 from rblspi.online.fitted_rmax import FittedRmax
 from rblspi.online.optimistic_lsvi import returns_of
 from rblspi.registry import name_of
+from rblspi.rollout.memory import SEEN
 
 #: transitions that are looked at: their features and a policy iteration on them take seconds
 MOST_ROWS = 4000
@@ -61,8 +62,7 @@ class Case:
     @cached_property
     def log(self) -> Transitions:
         """Some of the transitions in its memory, evenly spaced."""
-        whole = self.agent.session.memory.transitions(self.agent.features.shape)
-        return whole.select(np.linspace(0, whole.size - 1, min(whole.size, MOST_ROWS)).astype(int))
+        return self.agent.session.memory.transitions(self.agent.features.shape, MOST_ROWS)
 
     @cached_property
     def observations(self) -> Matrix:
@@ -89,7 +89,7 @@ class Case:
     @property
     def seen(self) -> int:
         """The number of transitions so far."""
-        return int(self.agent.session.memory.counters[0])
+        return int(self.agent.session.memory.counters[SEEN])
 
 
 def diagnose(agent: Agent) -> list[Finding]:

@@ -27,8 +27,6 @@ from rblspi.policies.given import BatchPolicy
 
 #: standard deviations from the middle of a normal distribution to the end of its 95% interval
 REACH = 1.959963984540054
-
-
 #: features that are computed at a time: 64 MB
 AT_A_TIME = 2**23
 
