@@ -58,12 +58,14 @@ def test_a_mistake_in_a_reading_is_told(texts, message):
         parse(texts)
 
 
-@pytest.mark.parametrize("texts", [["width=unit"], ["width=unit", "centres=edge"]])
+@pytest.mark.parametrize(
+    "texts",
+    [["width=unit"], ["width=unit", "centres=edge"], ["width=unit", "pendulum-range=90"]],
+)
 @pytest.mark.parametrize("cells", [3, 5])
 def test_a_unit_width_is_one_standard_deviation_whatever_the_grid(texts, cells):
     """Along one dimension, two states 1 apart: ln phi is quadratic with the factor -1/2."""
-    reading = dict(reversed(parse(texts).items()))  # the centres come first
-    curve = read_as(reading, paper.rblspi(paper.pendulum(cells), 20, 0.1, 10.0))
+    curve = read_as(parse(texts), paper.rblspi(paper.pendulum(cells), 20, 0.1, 10.0))
     space = gym.spaces.Box(-np.inf, np.inf, (2,))
     phi = basis_from_settings(curve.basis).build(space)
     for direction in np.eye(2):

@@ -5,9 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from rblspi.core.intervals import Interval
+from rblspi.experiments.judging import Finding, Judgement
 from rblspi.reproduction import chain
+from rblspi.reproduction.design import SMALL
 from rblspi.reproduction.figures import FIGURES, quick
+from rblspi.reproduction.readings import name_of
 from rblspi.reproduction.report import judgements_on, write_report
+from rblspi.reproduction.study import Cell, Study
 from tests.support import browser
 from tests.support.experiments import VERSIONS, invented
 
@@ -18,17 +23,29 @@ pytestmark = pytest.mark.slow
 def report(tmp_path_factory):
     """The whole paper, from invented runs."""
     folder = tmp_path_factory.mktemp("report")
-    return write_report([invented(quick(figure)) for figure in FIGURES.values()], folder)
+    figures = [invented(quick(figure)) for figure in FIGURES.values()]
+    cells = {claim.id: tuple(_cell(claim, r) for r in SMALL.readings) for claim in SMALL.judged}
+    return write_report(figures, folder, study=Study(SMALL, (), cells))
+
+
+def _cell(claim, reading):
+    """A claim that holds under a reading."""
+    finding = Finding("steps", Interval(2.0, 1.0, 3.0), 0.0, True, 10)
+    return Cell(claim, reading, Judgement(claim, "holds", (finding,), ""), True, 10)
 
 
 def test_every_figure_is_there_as_png_and_svg(report):
     found = {path.name for path in (report.page.parent / "figures").iterdir()}
-    assert found == {f"{name}.{ending}" for name in FIGURES for ending in ("png", "svg")}
+    names = (*FIGURES, "readings")
+    assert found == {f"{name}.{ending}" for name in names for ending in ("png", "svg")}
 
 
 def test_claims_are_there_for_people_and_for_programs(report):
     content = json.loads((report.page.parent / "claims.json").read_text(encoding="utf-8"))
     assert len(content["claims"]) == 20
+    by_reading = {claim["id"]: claim["readings"] for claim in content["claims"]}
+    assert by_reading["car-5"] == {name_of(reading): "holds" for reading in SMALL.readings}
+    assert by_reading["car-1"] == {}
     assert content["versions"] == [VERSIONS]
     table = (report.page.parent / "claims.md").read_text(encoding="utf-8")
     page = report.page.read_text(encoding="utf-8")
@@ -46,7 +63,7 @@ def test_equal_runs_give_equal_files(report, tmp_path):
 
 def test_the_page_holds_everything_it_shows(report):
     page = report.page.read_text(encoding="utf-8")
-    assert page.count("<img") == page.count('src="data:image/svg+xml;base64,') == len(FIGURES)
+    assert page.count("<img") == page.count('src="data:image/svg+xml;base64,') == len(FIGURES) + 1
     assert not re.search(r'(src|href)="(?!data:|#)', page)
 
 
@@ -103,7 +120,7 @@ def test_a_browser_shows_all_figures_and_the_table_and_asks_for_nothing(report):
         spills = page.evaluate(
             "document.documentElement.scrollWidth > document.documentElement.clientWidth"
         )
-    assert len(widths) == len(FIGURES)
+    assert len(widths) == len(FIGURES) + 1
     assert min(widths) > 300
     assert visible
     assert rows == 20

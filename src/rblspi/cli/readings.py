@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,6 +17,7 @@ from rblspi.core.progress import say
 from rblspi.registry import nearest
 
 if TYPE_CHECKING:
+    from rblspi.experiments.results_store import Store
     from rblspi.reproduction.design import Design
 
 
@@ -32,7 +34,9 @@ def readings(
         int | None, typer.Option(min=1, help="Worker processes: one for every processor.")
     ] = None,
     cluster: options.Cluster = None,
-    out: Annotated[Path, typer.Option(help="Folder of results.")] = Path("results/readings"),
+    out: Annotated[
+        Path, typer.Option(help="Folder of results, which may be that of rblspi reproduce.")
+    ] = Path("results/paper"),
     report: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Folder of the report: OUT unless given.")
     ] = None,
@@ -42,12 +46,14 @@ def readings(
 ) -> None:
     """Judge the paper's claims under every reading of what the paper leaves open.
 
-    One choice at a time differs from the default. Finished runs are kept in OUT/results.sqlite:
-    the same command goes on where it was stopped. ``rblspi list readings`` shows the choices.
+    First one choice at a time differs from the default, then those that move a claim most are
+    combined. Finished runs are kept in OUT/results.sqlite: the same command goes on where it was
+    stopped. ``rblspi list readings`` shows the choices.
     """
     from rblspi.experiments.results_store import Store
     from rblspi.reproduction.design import FULL, SMALL
-    from rblspi.reproduction.readings_report import read_study, write_study
+    from rblspi.reproduction.readings_page import write_study
+    from rblspi.reproduction.study import follow_ups, read_study
 
     design = replace(FULL if full else SMALL, runs=runs)
     path = out / "results.sqlite"
@@ -56,21 +62,22 @@ def readings(
     wanted = _only(design, claim or [])
     with Store(path) as store:
         if not report_only:
-            for figure, number in wanted.parts:
-                run_figures(
-                    [figure],
-                    [number],
-                    store,
-                    False,
-                    jobs or os.cpu_count() or 1,
-                    cluster,
-                    at_once=1,
-                )
+            run = partial(_run, store=store, jobs=jobs or os.cpu_count() or 1, cluster=cluster)
+            run([wanted])
+            run(follow_ups(read_study(store, wanted)))
         study = read_study(store, design)
     page = write_study(study, report or out)
     for line in study.sentences():
         print(f"  {line}")
     say(f"report: {page}")
+
+
+def _run(designs: Sequence[Design], store: Store, jobs: int, cluster: str | None) -> None:
+    """Make the runs of designs, one seed of everything before the next."""
+    from rblspi.reproduction.design import parts
+
+    for figure, number in parts(designs):
+        run_figures([figure], [number], store, False, jobs, cluster, at_once=1)
 
 
 def _only(design: Design, claims: Sequence[str]) -> Design:

@@ -15,11 +15,12 @@ from rblspi.experiments.definitions import Curve, Figure, canonical
 from rblspi.experiments.judging import Judgement, Verdict
 from rblspi.experiments.results import FigureResult
 from rblspi.experiments.summary import BOOTSTRAP_SEED, RESAMPLES
-from rblspi.plotting import curves, tables
+from rblspi.plotting import curves, tables, verdicts
 from rblspi.plotting.html import document
 from rblspi.plotting.html import table as _table
 from rblspi.plotting.html import text as _text
 from rblspi.plotting.style import save, style
+from rblspi.plotting.verdicts import Readings
 
 Draw = Callable[[FigureResult], Drawing]
 
@@ -30,6 +31,7 @@ def write(
     *,
     judgements: Sequence[Judgement] = (),
     drawings: Mapping[str, Draw] | None = None,
+    readings: Readings | None = None,
     heading: str = "Experiments",
 ) -> Path:
     """Write figures, tables and the page ``report.html`` into a folder; returns the page.
@@ -43,6 +45,8 @@ def write(
         Verdicts to list on the page.
     drawings : mapping, optional
         Functions that draw figures of other kinds than ``"curves"``, by `Figure.kind`.
+    readings : Readings, optional
+        Verdicts under other readings of what a paper leaves open.
     heading : str
     """
     known = {"curves": curves.draw, **(drawings or {})}
@@ -55,10 +59,10 @@ def write(
                 raise ValueError(f"figure {figure.id!r} has kind={figure.kind!r}: pass drawings=")
             stem = folder / "figures" / figure.id
             _, pictures[figure.id] = save(known[figure.kind](result), stem)
-    tables.write_claims(folder, judgements, results)
+    tables.write_claims(folder, judgements, results, readings.verdicts if readings else {})
     tables.write_summaries(folder / "summaries.csv", results)
     page = folder / "report.html"
-    write_text(page, _page(results, judgements, pictures, heading))
+    write_text(page, _page(results, judgements, pictures, readings, heading))
     return page
 
 
@@ -73,18 +77,26 @@ def _page(
     results: Sequence[FigureResult],
     judgements: Sequence[Judgement],
     pictures: Mapping[str, Path],
+    readings: Readings | None,
     heading: str,
 ) -> str:
-    claims = [_claims(judgements)] if judgements else []
-    figures = [_figure(result, pictures[result.figure.id]) for result in results]
-    body = "\n".join([_head(heading, results, judgements), *claims, *figures, _about(results)])
-    return document(heading, body)
+    parts = [_head(heading, results, judgements, readings)]
+    parts += [_claims(judgements)] if judgements else []
+    parts += [_readings(readings)] if readings else []
+    parts += [_figure(result, pictures[result.figure.id]) for result in results]
+    return document(heading, "\n".join([*parts, _about(results)]))
 
 
-def _head(heading: str, results: Sequence[FigureResult], judgements: Sequence[Judgement]) -> str:
+def _head(
+    heading: str,
+    results: Sequence[FigureResult],
+    judgements: Sequence[Judgement],
+    readings: Readings | None,
+) -> str:
     curves = tables.distinct(results)
     badges = "".join(_badge(*counted) for counted in _counted(j.verdict for j in judgements))
     links = {"claims": "Claims"} if judgements else {}
+    links |= {"readings": "Other readings"} if readings else {}
     links |= {result.figure.id: result.figure.title.split(":")[0] for result in results}
     links["about"] = "How it was made"
     nav = "".join(f'<a href="#{_text(place)}">{_text(name)}</a>' for place, name in links.items())
@@ -143,9 +155,24 @@ def _claim(judgement: Judgement) -> str:
 <td>{measured if findings else ""}</td></tr>"""
 
 
+def _readings(readings: Readings) -> str:
+    found = readings.verdicts.items()
+    rows = ((claim, _text(verdicts.in_words(by_reading))) for claim, by_reading in found)
+    table = _table(["claim", "under which readings it holds"], rows, repeat(""))
+    return f"""<h2 id="readings">Under other readings of what the paper leaves open</h2>
+<p>Fewer, and for some domains shorter, runs: readings.md says which, and lists what moves a claim
+most.</p>
+<figure><img alt="Claims under readings" src="{_embedded(readings.picture)}"></figure>
+<details><summary>In words</summary><div class="wide">{table}</div></details>"""
+
+
+def _embedded(picture: Path) -> str:
+    """The address of an SVG file that is part of the page."""
+    return f"data:image/svg+xml;base64,{base64.b64encode(picture.read_bytes()).decode()}"
+
+
 def _figure(result: FigureResult, picture: Path) -> str:
     figure = result.figure
-    data = base64.b64encode(picture.read_bytes()).decode()
     clipped = any(summary.clipped.any() for summary in result.summaries.values())
     caption = figure.caption or (
         f"Each point is the mean of {_blocks(figure)} over all runs; bars are the 95% "
@@ -154,7 +181,7 @@ def _figure(result: FigureResult, picture: Path) -> str:
         f"{_evaluations(figure) if result.greedy else ''}"
     )
     return f"""<h2 id="{_text(figure.id)}">{_text(figure.title)}</h2>
-<figure><img alt="{_text(figure.title)}" src="data:image/svg+xml;base64,{data}">
+<figure><img alt="{_text(figure.title)}" src="{_embedded(picture)}">
 <figcaption>{_text(caption)}</figcaption></figure>
 <details><summary>Settings and numbers</summary>
 <div class="wide">{_curves(result)}</div></details>"""

@@ -15,6 +15,7 @@ from rblspi.experiments.judging import Finding, Judgement
 from rblspi.experiments.results import CurveResult, FigureResult
 from rblspi.experiments.results_store import versions
 from rblspi.experiments.summary import Summary
+from rblspi.plotting.verdicts import ByReading, counted
 
 #: the footnote to intervals that have an asterisk
 CLIPPED = (
@@ -24,12 +25,18 @@ CLIPPED = (
 
 
 def write_claims(
-    folder: Path, judgements: Sequence[Judgement], results: Sequence[FigureResult]
+    folder: Path,
+    judgements: Sequence[Judgement],
+    results: Sequence[FigureResult],
+    readings: ByReading,
 ) -> None:
-    """Write ``claims.json`` and ``claims.md``."""
+    """Write ``claims.json`` and ``claims.md``; ``readings`` has verdicts under other readings."""
     curves = distinct(results)
     content = {
-        "claims": [judgement.plain for judgement in judgements],
+        "claims": [
+            {**judgement.plain, "readings": dict(readings.get(judgement.claim.id, {}))}
+            for judgement in judgements
+        ],
         "runs": sum(curve.runs for curve in curves),
         "steps": sum(curve.steps for curve in curves),
         "processor_seconds": round(sum(curve.seconds for curve in curves), 1),
@@ -37,7 +44,7 @@ def write_claims(
     }
     text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
     write_text(folder / "claims.json", text)
-    write_text(folder / "claims.md", _markdown(judgements, results))
+    write_text(folder / "claims.md", _markdown(judgements, results, readings))
 
 
 def write_summaries(path: Path, results: Sequence[FigureResult]) -> None:
@@ -58,7 +65,9 @@ def write_summaries(path: Path, results: Sequence[FigureResult]) -> None:
                     )
 
 
-def _markdown(judgements: Sequence[Judgement], results: Sequence[FigureResult]) -> str:
+def _markdown(
+    judgements: Sequence[Judgement], results: Sequence[FigureResult], readings: ByReading
+) -> str:
     head = ["| claim | what the paper says | verdict | measured |", "|---|---|---|---|"]
     lines = ["# Claims", "", *head]
     for judgement in judgements:
@@ -69,6 +78,8 @@ def _markdown(judgements: Sequence[Judgement], results: Sequence[FigureResult]) 
             for finding in judgement.findings
         )
         note = f"<br>{judgement.note}" if judgement.note else ""
+        if judgement.claim.id in readings:
+            note += f"<br>[Readings](readings.md): {counted(readings[judgement.claim.id])}"
         lines.append(
             f"| {judgement.claim.id} | {judgement.claim.says}<br>*Judged by:* "
             f"{judgement.claim.judged_by} | **{judgement.verdict}**{note} | {measured} |"

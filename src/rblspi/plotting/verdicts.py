@@ -1,8 +1,10 @@
-"""Verdicts as a picture: claims down, readings across."""
+"""Verdicts under readings: as a picture, claims down and readings across, and in words."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
 
 from matplotlib.figure import Figure as Drawing
 from matplotlib.patches import Patch, Rectangle
@@ -17,6 +19,17 @@ _LOOKS: dict[Verdict, tuple[str, str]] = {
 }
 #: how strongly a verdict is drawn that is the default's, because the reading changes nothing
 FAINT = 0.18
+
+
+#: verdicts by claim and reading
+ByReading = Mapping[str, Mapping[str, Verdict]]
+
+
+class Readings(NamedTuple):
+    """Verdicts on claims under the readings of a paper, and the picture of them."""
+
+    verdicts: ByReading
+    picture: Path  # an SVG file
 
 
 def draw(
@@ -66,3 +79,28 @@ def draw(
     ]
     drawing.legend(handles=handles, loc="outside lower left", ncols=4, fontsize=8.5)
     return drawing
+
+
+def counted(found: Mapping[str, Verdict]) -> str:
+    """How many readings of a claim have which verdict."""
+    numbers = {verdict: list(found.values()).count(verdict) for verdict in _LOOKS}
+    return ", ".join(f"{verdict} under {n}" for verdict, n in numbers.items() if n)
+
+
+def in_words(found: Mapping[str, Verdict]) -> str:
+    """Under which readings a claim holds."""
+    if not found:
+        return "no runs yet"
+    by_verdict: dict[Verdict, list[str]] = {}
+    for reading, verdict in found.items():
+        by_verdict.setdefault(verdict, []).append(reading)
+    if len(by_verdict) == 1:
+        words: dict[Verdict, str] = {
+            "holds": "holds under every reading",
+            "does not hold": "holds under no reading",
+            "undecided": "undecided under every reading",
+        }
+        return f"{words[next(iter(by_verdict))]} ({len(found)})"
+    order: tuple[Verdict, ...] = ("holds", "does not hold", "undecided")
+    counted = [f"{v} under {', '.join(by_verdict[v])}" for v in order if v in by_verdict]
+    return "; ".join(counted)

@@ -160,13 +160,17 @@ def improvements_needed(values: Array) -> float:
     "In more than 9 of 10 fresh sample sets, for either algorithm.",
 )
 def _chain_optimal(evidence: Evidence, scope: Scope) -> Iterator[Finding]:
-    for curve in (paper.BLSPI, paper.LSPI):
-        needed = np.array([improvements_needed(values) for values in evidence.of(curve).tables])
-        what = "share of sample sets with the optimal policy within 6 improvements"
-        yield share(f"{curve.label}: {what}", needed <= 6, 0.9, above=True)
-        reached = needed[np.isfinite(needed)]
+    needed = {
+        curve.label: np.array([improvements_needed(values) for values in evidence.of(curve).tables])
+        for curve in (paper.BLSPI, paper.LSPI)
+    }
+    for name, numbers in needed.items():
+        what = f"{name}: share of sample sets with the optimal policy within 6 improvements"
+        yield share(what, numbers <= 6, 0.9, above=True)
+    for name, numbers in needed.items():
+        reached = numbers[np.isfinite(numbers)]
         if len(reached):
-            what = f"{curve.label}: improvements needed, where it gets there"
+            what = f"{name}: improvements needed, where it gets there"
             yield below(what, Sample(reached, least=1.0), 6, counts=False)
 
 

@@ -64,9 +64,14 @@ def name_of(reading: Reading) -> str:
 
 
 def read_as(reading: Reading, curve: Curve) -> Curve:
-    """The curve that is run under a reading."""
-    for level in reading.values():
-        curve = level.change(curve)
+    """The curve that is run under a reading.
+
+    Levels are applied in the order of `FACTORS`: a width of 1 in the units of the state depends on
+    the range of the grid and on where its centres are.
+    """
+    for name in FACTORS:
+        if name in reading:
+            curve = reading[name].change(curve)
     return curve
 
 
@@ -220,25 +225,6 @@ FACTORS: dict[str, Factor] = {
             ),
         ),
         Factor(
-            "width",
-            "the standard deviation of an RBF",
-            (
-                Level("1", "the distance of neighbouring centres", f"{AUTHORS}; {BUSONIU}"),
-                Level(
-                    "half",
-                    "half the distance of neighbouring centres",
-                    PRACTICE,
-                    _basis("RBFGrid", width=0.5),
-                ),
-                Level(
-                    "unit",
-                    "1 in the units of the state, on the pendulum only",
-                    LAGOUDAKIS,
-                    _width_of_one,
-                ),
-            ),
-        ),
-        Factor(
             "pendulum-range",
             "which part of the state space the grid of the pendulum covers",
             (
@@ -265,6 +251,25 @@ FACTORS: dict[str, Factor] = {
                     _range(POLE, (2.4, 1.25, math.pi / 6, 1.25)),
                 ),
                 Level("5", "to 5, twice as far", OURS, _range(POLE, (2.4, 5.0, math.pi / 6, 5.0))),
+            ),
+        ),
+        Factor(
+            "width",
+            "the standard deviation of an RBF",
+            (
+                Level("1", "the distance of neighbouring centres", f"{AUTHORS}; {BUSONIU}"),
+                Level(
+                    "half",
+                    "half the distance of neighbouring centres",
+                    PRACTICE,
+                    _basis("RBFGrid", width=0.5),
+                ),
+                Level(
+                    "unit",
+                    "1 in the units of the state, on the pendulum only",
+                    LAGOUDAKIS,
+                    _width_of_one,
+                ),
             ),
         ),
         Factor(

@@ -10,10 +10,13 @@ from rblspi.experiments.definitions import Figure
 from rblspi.experiments.judging import Claim, Evidence, Judgement, judge
 from rblspi.experiments.results import FigureResult
 from rblspi.plotting import page
+from rblspi.plotting.verdicts import Readings
 from rblspi.reproduction import chain
 from rblspi.reproduction.claims import CLAIMS
 from rblspi.reproduction.figures import FIGURES
+from rblspi.reproduction.readings_page import write_study
 from rblspi.reproduction.stated import write_numbers
+from rblspi.reproduction.study import Study
 
 HEADING = "Randomised Bayesian least-squares policy iteration, reproduced"
 
@@ -25,20 +28,36 @@ class Report(NamedTuple):
     judgements: tuple[Judgement, ...]
 
 
-def write_report(results: Sequence[FigureResult], folder: Path, reading: str = "") -> Report:
+def write_report(
+    results: Sequence[FigureResult], folder: Path, reading: str = "", study: Study | None = None
+) -> Report:
     """Write the figures, tables and the page of some results into a folder.
 
     Figures of the paper and experiments of the user's own may be mixed; the claims that are judged
     are those about the figures of the paper. ``reading`` names the reading of the paper, unless it
-    is the default.
+    is the default; ``study`` has the claims under other readings.
     """
     judgements = judgements_on(results)
     drawings = {"chain": chain.draw}
     heading = f"{_heading(results)} ({reading})" if reading else _heading(results)
-    written = page.write(results, folder, judgements=judgements, drawings=drawings, heading=heading)
+    written = page.write(
+        results,
+        folder,
+        judgements=judgements,
+        drawings=drawings,
+        readings=None if study is None else _readings(study, folder),
+        heading=heading,
+    )
     if judgements:
         write_numbers(folder)
     return Report(written, judgements)
+
+
+def _readings(study: Study, folder: Path) -> Readings:
+    """Write what a study says beside the report, for the report to show."""
+    write_study(study, folder)
+    found = {claim: study.verdicts(claim) for claim in study.cells}
+    return Readings(found, folder / "figures" / "readings.svg")
 
 
 def judgements_on(results: Sequence[FigureResult]) -> tuple[Judgement, ...]:

@@ -1,0 +1,278 @@
+"""The page about the claims under every reading, with its figures and its data."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rblspi.core.files import write_text
+from rblspi.plotting import tables, verdicts
+from rblspi.plotting.style import save, style
+from rblspi.reproduction.design import Design, parts
+from rblspi.reproduction.readings import FACTORS, Reading, name_of
+from rblspi.reproduction.study import Cell, Study, interaction
+
+#: readings that are listed for a claim, of those that move it
+MOST_LISTED = 3
+
+
+def write_study(study: Study, folder: Path) -> Path:
+    """Write ``readings.md``, ``readings.json`` and the figures into a folder; returns the page."""
+    folder.mkdir(parents=True, exist_ok=True)
+    _draw_readings(study, folder / "figures" / "readings")
+    if study.combined:
+        _draw_combinations(study, folder / "figures" / "combinations")
+    content = json.dumps(_plain(study), indent=1, ensure_ascii=False) + "\n"
+    write_text(folder / "readings.json", content)
+    page = folder / "readings.md"
+    write_text(page, _page(study))
+    return page
+
+
+# Figures ------------------------------------------------------------------------------------------
+
+
+def _draw_readings(study: Study, stem: Path) -> None:
+    """Draw the claims under single changes."""
+    columns = [name_of(reading) for reading in study.design.readings]
+    _draw(list(study.cells), columns, list(study.cells.values()), stem)
+
+
+def _draw_combinations(study: Study, stem: Path) -> None:
+    """Draw the claims under combinations of the factors A, B, ... that move each of them most."""
+    rows = {
+        f"{claim}\n{_legend(combined)}": dict(zip(_letters(combined), cells, strict=True))
+        for combined in study.combined
+        for claim, cells in combined.cells.items()
+    }
+    columns = max(rows.values(), key=len)
+    _draw(list(rows), list(columns), [[row.get(c) for c in columns] for row in rows.values()], stem)
+
+
+def _draw(
+    claims: Sequence[str],
+    readings: Sequence[str],
+    rows: Sequence[Sequence[Cell | None]],
+    stem: Path,
+) -> None:
+    found = [[cell and cell.verdict for cell in row] for row in rows]
+    own = [[cell is not None and (cell.own or not cell.reading) for cell in row] for row in rows]
+    with style():
+        save(verdicts.draw(claims, readings, found, own), stem)
+
+
+def _letters(combined: Study) -> list[str]:
+    """The readings of combined factors by the letters of these: default, A, B, AB."""
+    letters = {factor: "ABCD"[i] for i, factor in enumerate(_factors_of(combined))}
+    texts = ("".join(letters[f] for f in reading) for reading in combined.design.readings)
+    return [text or "default" for text in texts]
+
+
+def _factors_of(combined: Study) -> Reading:
+    """The factors that a study combines, with their levels."""
+    return {f: level for reading in combined.design.readings for f, level in reading.items()}
+
+
+def _legend(combined: Study) -> str:
+    levels = _factors_of(combined)
+    named = zip("ABCD", levels.items(), strict=False)
+    return ", ".join(f"{letter} {name_of(dict([item]))}" for letter, item in named)
+
+
+# Data ---------------------------------------------------------------------------------------------
+
+
+def _plain(study: Study) -> dict[str, Any]:
+    curves = tables.distinct(study.all_results)
+    return {
+        "design": {
+            "runs": study.design.runs,
+            "episodes": dict(study.design.episodes),
+            "periods": {k: list(v) for k, v in study.design.scope.periods.items()},
+            "grids": list(study.design.scope.grids),
+        },
+        "factors": [
+            {
+                "name": factor.name,
+                "asks": factor.asks,
+                "levels": [
+                    {"name": level.name, "says": level.says, "source": level.source}
+                    for level in factor.levels
+                ],
+            }
+            for factor in FACTORS.values()
+        ],
+        "claims": [
+            {
+                "id": claim,
+                "says": row[0].claim.says,
+                "summary": verdicts.in_words(study.verdicts(claim)),
+                "readings": [_plain_cell(cell) for cell in study.all_cells(claim)],
+            }
+            for claim, row in study.cells.items()
+        ],
+        "runs": sum(curve.runs for curve in curves),
+        "steps": sum(curve.steps for curve in curves),
+        "processor_seconds": round(sum(curve.seconds for curve in curves), 1),
+        "versions": tables.versions_of(study.all_results),
+    }
+
+
+def _plain_cell(cell: Cell) -> dict[str, Any]:
+    return {
+        "reading": name_of(cell.reading),
+        "verdict": cell.verdict,
+        "runs": cell.runs,
+        "findings": [finding.plain for finding in cell.judgement.findings],
+    }
+
+
+# The page -----------------------------------------------------------------------------------------
+
+
+def _page(study: Study) -> str:
+    parts = [_head(study), _claims(study), _shifts(study)]
+    if study.combined:
+        parts.append(_combinations(study))
+    return "\n\n".join([*parts, _factors()]) + "\n"
+
+
+def _head(study: Study) -> str:
+    design = study.design
+    curves = tables.distinct(study.all_results)
+    runs = sum(curve.runs for curve in curves)
+    days = sorted({record.finished[:10] for curve in curves for record in curve.records})
+    when = f", made on {' and '.join(days)}" if days else ""
+    return f"""# The paper under every reading
+
+The paper leaves choices open, and a claim that does not hold here may hold with other choices. The
+table of factors at the end lists these choices, the ways in which each can be read, and where each
+way comes from. The first way is the default. It stays the default whatever comes out of the others.
+
+![Verdicts: claims down, readings across](figures/readings.png)
+
+## The design
+
+First, one factor at a time differs from the default. Then, for every claim, up to four of the
+factors that move it most are combined: all combinations in which an even number of them differ from
+the default, which is half of the full factorial design.
+
+{len(study.cells)} claims are judged, {_scope(design)}. Every setting has {design.runs} runs, with
+the seeds from 0 on, and {10 * design.runs} sample sets on the chain. The rules and lines are those
+of [claims.md](claims.md), on fewer numbers.
+
+{runs:,} runs{when}: {tables.cost_text(study.all_results)} of processor time{_missing(study)}.
+
+    rblspi list readings                         # the choices
+    rblspi readings                              # this page; can be stopped, and goes on
+    rblspi readings --report-only                # this page, from the runs there are
+    rblspi readings --full                       # every claim on whole runs
+    rblspi reproduce --reading centres=edge      # all figures of the paper under a reading
+
+A verdict on shorter and fewer runs is one about these: where it differs from that of
+[claims.md](claims.md) under the default, that is the reason. With intervals of 95%, a few of some
+hundred verdicts are wrong by chance. A finding names the α of the default; under `alphas=lower` and
+`alphas=higher` the runs have a tenth of it, and ten times as much."""
+
+
+def _scope(design: Design) -> str:
+    """On how much of the paper the claims are judged, in words."""
+    periods = [
+        f"K = {' and '.join('500' if k == 'episode' else str(k) for k in ks)} on {_short(name)}"
+        for name, ks in design.scope.periods.items()
+    ]
+    episodes = [f"the first {n} episodes on {_short(name)}" for name, n in design.episodes.items()]
+    return "with " + "; ".join([*periods, *episodes]) if periods or episodes else "on whole runs"
+
+
+def _short(environment: str) -> str:
+    return environment.removeprefix("rblspi/")
+
+
+def _missing(study: Study) -> str:
+    designs = [study.design, *(combined.design for combined in study.combined)]
+    wanted = sum(runs * len(figure.curves) for figure, runs in parts(designs))
+    left = wanted - sum(curve.runs for curve in tables.distinct(study.all_results))
+    return f"; {left:,} runs are still to be made" if left else ""
+
+
+def _claims(study: Study) -> str:
+    lines = [
+        "## Claims",
+        "",
+        "Readings that change nothing about a claim are not counted. `runs` is the smallest number "
+        "of runs behind a verdict.",
+        "",
+        "| claim | what the paper says | default | under the readings | runs |",
+        "|---|---|---|---|---|",
+    ]
+    for claim, row in study.cells.items():
+        fewest = min(cell.runs for cell in study.all_cells(claim))
+        default = row[0].verdict or "no runs yet"
+        words = verdicts.in_words(study.verdicts(claim))
+        lines.append(f"| {claim} | {row[0].claim.says} | {default} | {words} | {fewest} |")
+    return "\n".join(lines)
+
+
+def _shifts(study: Study) -> str:
+    lines = [
+        "## What moves a claim most",
+        "",
+        f"For every claim, the readings that move one of its numbers most, {MOST_LISTED} at most, "
+        "by the size of the shift in units of half its 95% interval, and the number under the "
+        "default. Readings whose shift is smaller than half its interval are left out.",
+        "",
+        "| claim | reading | number | default | shift |",
+        "|---|---|---|---|---|",
+    ]
+    for claim, (default, *_) in study.cells.items():
+        shifts = [shift for shift in study.shifts(claim) if shift.size > 1.0][:MOST_LISTED]
+        for shift in shifts:
+            was = tables.interval_text(*default.judgement.findings[shift.place].measured)
+            by = tables.interval_text(*shift.by)
+            lines.append(f"| {claim} | {name_of(shift.reading)} | {shift.what} | {was} | {by} |")
+        if not shifts:
+            lines.append(f"| {claim} | none | | | |")
+    return "\n".join(lines)
+
+
+def _combinations(study: Study) -> str:
+    lines = [
+        "## Combinations",
+        "",
+        "The number is the one that a single change moves most. The interaction is how far the "
+        "effect of two changes together is from the sum of their effects.",
+        "",
+        "![Verdicts under combinations of the factors that move a claim most]"
+        "(figures/combinations.png)",
+        "",
+        "| claim | reading | verdict | number | measured | interaction |",
+        "|---|---|---|---|---|---|",
+    ]
+    for combined in study.combined:
+        for claim, cells in combined.cells.items():
+            place, what = study.shifts(claim)[0].place, study.shifts(claim)[0].what
+            for cell in cells:
+                if cell.verdict is None:
+                    continue
+                measured = tables.interval_text(*cell.judgement.findings[place].measured)
+                joint = ""
+                if len(cell.reading) == 2:
+                    joint = tables.interval_text(*interaction(combined, claim, cell.reading, place))
+                lines.append(
+                    f"| {claim} | {name_of(cell.reading)} | {cell.verdict} | {what} | {measured} "
+                    f"| {joint} |"
+                )
+    return "\n".join(lines)
+
+
+def _factors() -> str:
+    lines = ["## Factors", "", "| factor | what is open | level | source |", "|---|---|---|---|"]
+    for factor in FACTORS.values():
+        for i, level in enumerate(factor.levels):
+            asks = factor.asks if i == 0 else ""
+            name = f"{factor.name}={level.name}" + (" (default)" if i == 0 else "")
+            lines.append(f"| {name} | {asks} | {level.says} | {level.source} |")
+    return "\n".join(lines)

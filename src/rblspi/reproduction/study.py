@@ -1,0 +1,181 @@
+"""The claims under every reading: verdicts, what moves them most, and what to combine next."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import NamedTuple
+
+from rblspi.core.intervals import Interval, shift_interval
+from rblspi.experiments.definitions import Curve
+from rblspi.experiments.judging import Claim, Evidence, Judgement, Verdict, judge
+from rblspi.experiments.results import CurveResult, FigureResult, read
+from rblspi.experiments.results_store import Store
+from rblspi.plotting.verdicts import in_words
+from rblspi.reproduction.design import Design, needed_by, parts
+from rblspi.reproduction.readings import DEFAULT, Level, Reading, name_of
+
+#: factors that are combined for a claim: half of all combinations of four are eight cells
+MOST_COMBINED = 4
+
+
+class Cell(NamedTuple):
+    """A claim under a reading."""
+
+    claim: Claim
+    reading: Reading
+    judgement: Judgement
+    own: bool  # whether the reading changes what the claim is judged on
+    runs: int  # the fewest runs of a curve behind it
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """None where there are no runs to judge by: one alone has no interval."""
+        return self.judgement.verdict if self.runs > 1 else None
+
+
+class Shift(NamedTuple):
+    """How far a reading moves a number that a claim is judged by."""
+
+    reading: Reading
+    place: int  # of the number among the findings
+    what: str
+    by: Interval
+
+    @property
+    def size(self) -> float:
+        """In units of half the interval: above 1, the interval does not contain 0."""
+        half = (self.by.high - self.by.low) / 2
+        if not math.isfinite(half):
+            return 0.0
+        return abs(self.by.mean) / half if half > 0 else math.inf * bool(self.by.mean)
+
+
+@dataclass(frozen=True)
+class Study:
+    """A design with what its runs say."""
+
+    design: Design
+    results: tuple[FigureResult, ...]
+    cells: dict[str, tuple[Cell, ...]]  # by claim, in the order of the readings
+    combined: tuple[Study, ...] = ()  # one for every claim that several factors move
+
+    def shifts(self, claim: str) -> list[Shift]:
+        """How far each reading moves the numbers of a claim, the largest of its shifts."""
+        default, *others = self.cells[claim]
+        found = []
+        for cell in others:
+            if not cell.own or cell.verdict is None or default.verdict is None:
+                continue
+            pairs = zip(cell.judgement.findings, default.judgement.findings, strict=False)
+            shifts = [
+                Shift(cell.reading, i, was.what, shift_interval(now.measured, was.measured))
+                for i, (now, was) in enumerate(pairs)
+                if now.counts or was.counts
+            ]
+            found.append(max(shifts, key=lambda shift: shift.size))
+        return sorted(found, key=lambda shift: -shift.size)
+
+    def all_cells(self, claim: str) -> list[Cell]:
+        """A claim under the default, readings that change something for it, and combinations."""
+        studies = (self, *(study for study in self.combined if claim in study.cells))
+        cells = {name_of(cell.reading): cell for study in studies for cell in study.cells[claim]}
+        return [cell for cell in cells.values() if cell.own or not cell.reading]
+
+    def verdicts(self, claim: str) -> dict[str, Verdict]:
+        """Verdicts by reading, for all cells of a claim that have runs."""
+        return {
+            name_of(cell.reading): cell.verdict
+            for cell in self.all_cells(claim)
+            if cell.verdict is not None
+        }
+
+    @property
+    def all_results(self) -> list[FigureResult]:
+        """The runs of all readings, combinations included."""
+        return [result for study in (self, *self.combined) for result in study.results]
+
+    def sentences(self) -> Iterator[str]:
+        """One line for each claim."""
+        for claim in self.cells:
+            yield f"{claim:12} {in_words(self.verdicts(claim))}"
+
+
+def read_study(store: Store, design: Design) -> Study:
+    """Read the runs of a design and of what follows from it, and judge the claims by them."""
+    study = _read(store, design)
+    return replace(study, combined=tuple(_read(store, more) for more in follow_ups(study)))
+
+
+def _read(store: Store, design: Design) -> Study:
+    results = tuple(read(store, figure, runs) for figure, runs in parts([design]))
+    by_digest = {d: curve for result in results for d, curve in result.curves.items()}
+    cells: dict[str, tuple[Cell, ...]] = {}
+    for claim in design.judged:
+        needed = needed_by(claim)
+        cells[claim.id] = tuple(
+            _cell(design, claim, reading, needed, results, by_digest) for reading in design.readings
+        )
+    return Study(design, results, cells)
+
+
+def _cell(
+    design: Design,
+    claim: Claim,
+    reading: Reading,
+    needed: list[Curve],
+    results: tuple[FigureResult, ...],
+    by_digest: Mapping[str, CurveResult],
+) -> Cell:
+    instead = {curve.digest: design.curve(reading, curve) for curve in needed}
+    default = {curve.digest: design.curve(DEFAULT, curve) for curve in needed}
+    own = any(instead[d].digest != default[d].digest for d in instead)
+    runs = min(by_digest[curve.digest].runs for curve in instead.values())
+    return Cell(claim, reading, judge(claim, Evidence(results, instead)), own, runs)
+
+
+# Combinations -------------------------------------------------------------------------------------
+
+
+def follow_ups(study: Study) -> list[Design]:
+    """For every claim that several factors move, a design that combines the strongest of them.
+
+    It has all combinations in which an even number of factors differ from the default, half of the
+    full factorial design. With the single changes, which are there already, it shows for every pair
+    of factors how far their joint effect is from the sum of the two.
+    """
+    found = []
+    for claim in study.cells:
+        levels = _strongest(study, claim)
+        if len(levels) < 2:
+            continue
+        numbers = (1, *range(2, len(levels) + 1, 2))
+        changed = [dict(chosen) for n in numbers for chosen in combinations(levels.items(), n)]
+        found.append(replace(study.design, claims=(claim,), readings=(DEFAULT, *changed)))
+    return found
+
+
+def _strongest(study: Study, claim: str) -> dict[str, Level]:
+    """The factors that move a claim, the strongest first, each at the level that moves it most."""
+    levels: dict[str, Level] = {}
+    for shift in study.shifts(claim):
+        ((factor, level),) = shift.reading.items()
+        if shift.size > 1.0 and len(levels) < MOST_COMBINED:
+            levels.setdefault(factor, level)
+    return levels
+
+
+def interaction(study: Study, claim: str, pair: Reading, place: int) -> Interval:
+    """How far the effect of two changes is from the sum of their effects, on one number.
+
+    y(a, b) - y(a) - y(b) + y(default)
+    """
+    cells = {name_of(cell.reading): cell for cell in study.cells[claim]}
+    first, second = ({factor: level} for factor, level in pair.items())
+    together, a, b, none = (
+        cells[name_of(reading)].judgement.findings[place].measured
+        for reading in (pair, first, second, DEFAULT)
+    )
+    return shift_interval(shift_interval(together, a), shift_interval(b, none))

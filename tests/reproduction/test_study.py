@@ -1,0 +1,175 @@
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from rblspi.experiments.results import CurveResult, FigureResult
+from rblspi.experiments.results_store import Store
+from rblspi.experiments.runner import missing, run_all
+from rblspi.plotting.verdicts import counted, in_words
+from rblspi.reproduction import study as study_module
+from rblspi.reproduction.design import SMALL, Design, parts
+from rblspi.reproduction.readings import DEFAULT, name_of, parse
+from rblspi.reproduction.readings_page import write_study
+from rblspi.reproduction.study import follow_ups, interaction, read_study
+from tests.support.experiments import one_thread, records
+
+POLE = replace(
+    SMALL,
+    claims=("pole-2",),
+    readings=(DEFAULT, *map(parse, [["pole-force=1"], ["epsilon=slow"], ["integration=euler"]])),
+)
+
+
+@pytest.fixture
+def read_invented(monkeypatch):
+    """Reads studies of invented runs, whose steps are given by curve; seeds 0 to 9."""
+
+    def read(steps, design):
+        def result(curve, runs):
+            noise = np.random.default_rng(1).normal(size=(runs, 1))
+            arrays = {n: steps(curve) + noise + np.zeros((runs, 300)) for n in ("length", "return")}
+            return CurveResult(curve, records(range(runs)), arrays, (), True)
+
+        def figure_result(_store, figure, runs):
+            return FigureResult(figure, [result(curve, runs) for curve in figure.curves])
+
+        monkeypatch.setattr(study_module, "read", figure_result)
+        return read_study(None, design)
+
+    return read
+
+
+@pytest.fixture
+def invented(read_invented):
+    """With a force of 1 newton beta = 0.1 is better than 1, otherwise worse."""
+
+    def steps(curve):
+        better = 50.0 if curve.arguments else -50.0
+        ours = 100.0 + better * (curve.settings.get("noise_precision") == 0.1)
+        return 200.0 + ours * (curve.algorithm == "rblspi")
+
+    return read_invented(steps, POLE)
+
+
+def test_a_claim_is_judged_under_every_reading_that_changes_something(invented):
+    assert invented.verdicts("pole-2") == {
+        "default": "does not hold",
+        "pole-force=1": "holds",
+        "epsilon=slow": "does not hold",
+    }
+    assert "holds under pole-force=1; does not hold under default, epsilon=slow" in "".join(
+        invented.sentences()
+    )
+
+
+def test_what_moves_a_claim_most_comes_first(invented):
+    largest, *_ = invented.shifts("pole-2")
+    assert name_of(largest.reading) == "pole-force=1"
+    assert largest.by.mean == pytest.approx(100.0)
+    assert largest.by.low > 90.0
+
+
+FOUR = {"pole-force": "1", "ridge": "1e-3", "count": "from-zero", "limit": "ends"}
+
+
+@pytest.fixture
+def moved_by_five(read_invented):
+    """Five changes add 10 to 50 steps for beta = 0.1, and two of them 15 more together."""
+
+    def steps(curve):
+        if curve.algorithm != "rblspi" or curve.settings["noise_precision"] != 0.1:
+            return 200.0
+        settings = curve.settings
+        force, ridge = bool(curve.arguments), "ridge" in settings
+        count, limit = "first_update" in settings, "limit_ends" in settings
+        edge = "centres" in curve.basis
+        total = 50 * force + 40 * ridge + 30 * count + 20 * limit + 10 * edge
+        return 200.0 + total + 15.0 * (force and count)
+
+    singles = [[f"{name}={level}"] for name, level in FOUR.items()]
+    readings = (DEFAULT, *map(parse, [["centres=edge"], *singles, ["alphas=lower"]]))
+    return read_invented(steps, replace(SMALL, claims=("pole-2",), readings=readings))
+
+
+def test_half_of_the_combinations_of_the_four_strongest_factors_follow(moved_by_five):
+    (design,) = follow_ups(moved_by_five)
+    assert [dict(r) for r in design.readings[:5]] == [
+        DEFAULT,
+        *(parse([f"{name}={level}"]) for name, level in FOUR.items()),
+    ]
+    assert [len(reading) for reading in design.readings] == [0, *[1] * 4, *[2] * 6, 4]
+    assert len({name_of(reading) for reading in design.readings}) == 12
+
+
+def test_a_claim_that_one_factor_moves_has_no_combinations(invented):
+    assert follow_ups(invented) == []
+
+
+def test_an_interaction_is_what_two_changes_do_beyond_their_sum(moved_by_five):
+    (combined,) = moved_by_five.combined
+    pairs = [reading for reading in combined.design.readings if len(reading) == 2]
+    for pair in pairs:
+        joint = interaction(combined, "pole-2", pair, 0)
+        expected = 15.0 if set(pair) == {"pole-force", "count"} else 0.0
+        assert joint.mean == pytest.approx(expected, abs=1e-9)
+        assert joint.low < joint.mean < joint.high
+
+
+def test_combinations_are_on_the_page_in_the_data_and_in_a_figure(moved_by_five, tmp_path):
+    page = write_study(moved_by_five, tmp_path).read_text(encoding="utf-8")
+    assert page.count("pole-force=1, count=from-zero | holds |") == 1
+    assert (tmp_path / "figures" / "combinations.png").exists()
+    content = json.loads((tmp_path / "readings.json").read_text(encoding="utf-8"))
+    names = [cell["reading"] for cell in content["claims"][0]["readings"]]
+    assert len(names) == len(set(names)) == 7 + 7
+    assert set(moved_by_five.verdicts("pole-2")) == set(names)
+
+
+def test_the_page_the_data_and_the_figure_are_written(invented, tmp_path):
+    page = write_study(invented, tmp_path).read_text(encoding="utf-8")
+    assert "holds under pole-force=1" in page
+    assert (tmp_path / "figures" / "readings.png").exists()
+    content = json.loads((tmp_path / "readings.json").read_text(encoding="utf-8"))
+    (claim,) = content["claims"]
+    verdicts = {cell["reading"]: cell["verdict"] for cell in claim["readings"]}
+    assert verdicts == invented.verdicts("pole-2")
+    assert all(cell["runs"] == 10 for cell in claim["readings"])
+    assert content["factors"][0]["levels"][0]["source"]
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "words"),
+    [
+        ({}, "no runs yet"),
+        ({"default": "holds", "a=b": "holds"}, "holds under every reading (2)"),
+        ({"default": "does not hold"}, "holds under no reading (1)"),
+        ({"default": "undecided", "a=b": "holds"}, "holds under a=b; undecided under default"),
+    ],
+)
+def test_verdicts_in_words(verdicts, words):
+    assert in_words(verdicts) == words
+
+
+def test_verdicts_are_counted():
+    verdicts = {"default": "undecided", "a=b": "holds", "a=c": "holds"}
+    assert counted(verdicts) == "holds under 2, undecided under 1"
+
+
+@pytest.mark.slow
+def test_a_study_of_real_runs_goes_on_where_it_was_stopped(tmp_path):
+    """Two sample sets of the chain, then three."""
+    readings = (DEFAULT, parse(["chain-basis=whole"]))
+    design = Design(("chain-1",), runs=1, readings=readings)
+    ((figure, _),) = parts([design])
+    with Store(tmp_path / "results.sqlite") as store:
+        assert read_study(store, design).verdicts("chain-1") == {}
+        for runs, new in ((2, 8), (3, 4)):
+            todo = missing(store, figure.curves, runs, at_once=1)
+            assert len(todo) == new
+            assert [run.seed for run in todo] == sorted(run.seed for run in todo)
+            run_all(todo, store, one_thread, 1)
+        study = read_study(store, design)
+    assert [cell.runs for cell in study.cells["chain-1"]] == [3, 3]
+    assert set(study.verdicts("chain-1")) == {"default", "chain-basis=whole"}
