@@ -10,6 +10,8 @@ from rblspi.reproduction.figures import FIGURES
 from rblspi.reproduction.readings import (
     DEFAULT,
     FACTORS,
+    SOURCES,
+    in_full,
     name_of,
     one_at_a_time,
     parse,
@@ -34,7 +36,7 @@ def test_the_default_is_what_the_figures_have_and_every_other_level_is_not(facto
 
 
 def test_a_reading_leaves_different_curves_different():
-    for reading in one_at_a_time():
+    for reading in (*one_at_a_time(), *SOURCES.values()):
         assert len(unique(read_as(reading, curve) for curve in CURVES)) == len(CURVES)
 
 
@@ -44,6 +46,15 @@ def test_a_reading_is_parsed_and_named():
     assert name_of(DEFAULT) == "default"
 
 
+def test_a_source_is_followed_throughout():
+    followed = parse(["busoniu"])
+    assert followed == parse(["centres=edge", "ridge=1e-3", "epsilon=slow", "diagonal=1e-3"])
+    assert name_of(followed) == "busoniu"
+    assert in_full(parse(["lagoudakis-parr", "limit=ends"])) == (
+        "centres=edge, width=unit, pendulum-start=0.01, limit=ends"
+    )
+
+
 @pytest.mark.parametrize(
     ("texts", "message"),
     [
@@ -51,6 +62,7 @@ def test_a_reading_is_parsed_and_named():
         (["centers=edge"], "did you mean centres"),
         (["centres=egde"], "did you mean edge"),
         (["centres=edge", "centres=cell"], "centres is given twice"),
+        (["centres=edge", "busoniu"], "centres is given twice"),
     ],
 )
 def test_a_mistake_in_a_reading_is_told(texts, message):
@@ -87,7 +99,7 @@ def test_other_alphas_share_the_curves_that_both_have():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("reading", one_at_a_time()[1:], ids=name_of)
+@pytest.mark.parametrize("reading", [*one_at_a_time()[1:], *SOURCES.values()], ids=name_of)
 def test_algorithms_and_environments_accept_what_a_reading_asks_for(reading):
     kinds = {(c.algorithm, c.environment, c.settings.get("update_every")): c for c in CURVES}
     for curve in changed(reading):

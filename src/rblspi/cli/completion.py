@@ -45,9 +45,10 @@ def figures(incomplete: str) -> list[str]:
 
 def readings(incomplete: str) -> list[str]:
     """Readings of what the paper leaves open."""
-    from rblspi.reproduction.readings import name_of, one_at_a_time
+    from rblspi.reproduction.readings import SOURCES, name_of, one_at_a_time
 
-    return _beginning(incomplete, (name_of(reading) for reading in one_at_a_time() if reading))
+    single = (name_of(reading) for reading in one_at_a_time() if reading)
+    return _beginning(incomplete, (*single, *SOURCES))
 
 
 def _beginning(incomplete: str, names: Iterable[str]) -> list[str]:

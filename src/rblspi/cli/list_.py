@@ -64,7 +64,7 @@ def list_(
 def _readings(console: Any) -> None:
     from rich.text import Text
 
-    from rblspi.reproduction.readings import FACTORS
+    from rblspi.reproduction.readings import FACTORS, SOURCES, in_full
 
     for factor in FACTORS.values():
         console.rule(Text(f"--reading {factor.name}=...   {factor.asks}"), align="left")
@@ -72,6 +72,9 @@ def _readings(console: Any) -> None:
             name = f"{level.name} (default)" if level == factor.default else level.name
             console.print(Text.assemble("  ", (f"{name:22}", "bold"), level.says))
             console.print(Text(f"{'':24}from {level.source}", style="dim"))
+    console.rule("--reading SOURCE   all that comes from one source", align="left")
+    for name, reading in SOURCES.items():
+        console.print(Text.assemble("  ", (f"{name:22}", "bold"), in_full(reading)))
 
 
 def _environments(console: Any) -> None:

@@ -84,11 +84,37 @@ def _markdown(
             f"| {judgement.claim.id} | {judgement.claim.says}<br>*Judged by:* "
             f"{judgement.claim.judged_by} | **{judgement.verdict}**{note} | {measured} |"
         )
-    runs = sum(curve.runs for curve in distinct(results))
-    total = f"{runs} runs, {cost_text(results)} of processor time."
     clipped = any(finding.clipped for judgement in judgements for finding in judgement.findings)
     note = f" {CLIPPED}" if clipped else ""
-    return "\n".join([*lines, "", f"{total} Intervals are 95% confidence intervals.{note}", ""])
+    about = f"Intervals are 95% confidence intervals.{note}"
+    return "\n".join([*lines, "", about, "", *_runs(results), ""])
+
+
+def _runs(results: Sequence[FigureResult]) -> list[str]:
+    """A table of the runs of every figure; a setting may be in several figures."""
+    lines = [
+        "## The runs",
+        "",
+        "| figure | settings | runs of every setting | steps | processor time |",
+        "|---|---|---|---|---|",
+    ]
+    by_figure = {result.figure.id: list(result.curves.values()) for result in results}
+    for name, curves in {**by_figure, "all, each setting once": distinct(results)}.items():
+        runs = sorted({curve.runs for curve in curves})
+        number = " to ".join(map(str, dict.fromkeys((runs[0], runs[-1])))) if runs else "0"
+        steps, seconds = (sum(getattr(c, of) for c in curves) for of in ("steps", "seconds"))
+        lines.append(f"| {name} | {len(curves)} | {number} | {steps:,} | {duration(seconds)} |")
+    return [*lines, "", _made(distinct(results))]
+
+
+def _made(curves: Sequence[CurveResult]) -> str:
+    """When, and by which code, runs were made."""
+    days = sorted({record.finished[:10] for curve in curves for record in curve.records})
+    if not days:
+        return "There are no runs yet."
+    old = sum(not curve.present_code for curve in curves)
+    by = f", those of {old} settings by other code" if old else ""
+    return f"Made on {' and '.join(days)} by the code that wrote this page{by}."
 
 
 # What the page shows as well --------------------------------------------------------------------

@@ -1,8 +1,8 @@
 """Which claims are judged under which readings, on which runs.
 
-A design changes one factor at a time around the default. Its curves are those that its claims ask
-for, and a reading shares with the default, and with other readings, the runs of every curve that it
-leaves as it is.
+A design changes one factor at a time around the default, and follows one source at a time. Its
+curves are those that its claims ask for, and a reading shares with the default, and with other
+readings, the runs of every curve that it leaves as it is.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from rblspi.experiments.results import CurveResult
 from rblspi.experiments.results_store import Record
 from rblspi.reproduction.claims import Scope, claims_within
 from rblspi.reproduction.figures import CAR, CART_POLE, PUDDLES, SPARSE_CAR
-from rblspi.reproduction.readings import DEFAULT, Reading, one_at_a_time, read_as
+from rblspi.reproduction.readings import DEFAULT, SOURCES, Reading, one_at_a_time, read_as
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Design:
     #: only the first ones of a run, by environment; all of them unless given
     episodes: Mapping[str, int] = field(default_factory=dict)
     runs: int = 10
-    readings: tuple[Reading, ...] = field(default_factory=lambda: tuple(one_at_a_time()))
+    readings: tuple[Reading, ...] = (*one_at_a_time(), *SOURCES.values())
 
     @property
     def judged(self) -> list[Claim]:

@@ -59,8 +59,16 @@ DEFAULT: Reading = {}
 
 
 def name_of(reading: Reading) -> str:
-    """A reading in words: ``centres=edge``, or ``default``."""
-    return ", ".join(f"{factor}={level.name}" for factor, level in reading.items()) or "default"
+    """A reading in words: ``centres=edge``, ``busoniu`` or ``default``."""
+    for name, combined in SOURCES.items():
+        if reading == combined:
+            return name
+    return in_full(reading) or "default"
+
+
+def in_full(reading: Reading) -> str:
+    """The factors of a reading with their levels."""
+    return ", ".join(f"{factor}={level.name}" for factor, level in reading.items())
 
 
 def read_as(reading: Reading, curve: Curve) -> Curve:
@@ -76,33 +84,53 @@ def read_as(reading: Reading, curve: Curve) -> Curve:
 
 
 def parse(texts: Sequence[str]) -> Reading:
-    """A reading from texts such as ``centres=edge``.
+    """A reading from texts such as ``centres=edge``, or from the name of a source.
 
     Raises
     ------
     ValueError
-        If there is no such factor or level, or a factor is given twice.
+        If there is no such factor, level or source, or a factor is given twice.
     """
     found: dict[str, Level] = {}
     for text in texts:
-        name, equals, wanted = (part.strip() for part in text.partition("="))
-        if not equals:
-            raise ValueError(f"reading {text!r} must be FACTOR=LEVEL, for example centres=edge")
-        if name not in FACTORS:
-            raise ValueError(f"the paper leaves no {name!r} open: {nearest(name, FACTORS)}")
-        levels = {level.name: level for level in FACTORS[name].levels}
-        if wanted not in levels:
-            raise ValueError(f"{name} has no level {wanted!r}: {nearest(wanted, levels)}")
-        if name in found:
-            raise ValueError(f"{name} is given twice: a reading has one level of each factor")
-        found[name] = levels[wanted]
+        for name, level in _parse_one(text).items():
+            if name in found:
+                raise ValueError(f"{name} is given twice: a reading has one level of each factor")
+            found[name] = level
     return {name: level for name, level in found.items() if level != FACTORS[name].default}
+
+
+def _parse_one(text: str) -> Reading:
+    name, equals, wanted = (part.strip() for part in text.partition("="))
+    if not equals:
+        if name in SOURCES:
+            return SOURCES[name]
+        raise ValueError(
+            f"reading {text!r} must be FACTOR=LEVEL, for example centres=edge, or one of "
+            f"{', '.join(SOURCES)}"
+        )
+    if name not in FACTORS:
+        raise ValueError(f"the paper leaves no {name!r} open: {nearest(name, FACTORS)}")
+    levels = {level.name: level for level in FACTORS[name].levels}
+    if wanted not in levels:
+        raise ValueError(f"{name} has no level {wanted!r}: {nearest(wanted, levels)}")
+    return {name: levels[wanted]}
 
 
 def one_at_a_time() -> list[Reading]:
     """The default, and every other level of every factor by itself."""
     others = [{f.name: level} for f in FACTORS.values() for level in f.levels[1:]]
     return [DEFAULT, *others]
+
+
+def _from(source: str) -> Reading:
+    """Every level other than the default that comes from a source."""
+    return {
+        factor.name: level
+        for factor in FACTORS.values()
+        for level in factor.levels[1:]
+        if source in level.source
+    }
 
 
 # How levels change a curve ----------------------------------------------------------------------
@@ -412,4 +440,11 @@ FACTORS: dict[str, Factor] = {
             ),
         ),
     )
+}
+
+#: one source followed throughout, instead of one factor at a time
+SOURCES: dict[str, Reading] = {
+    "to-the-letter": _from(PAPER),
+    "lagoudakis-parr": _from(LAGOUDAKIS),
+    "busoniu": _from(BUSONIU),
 }

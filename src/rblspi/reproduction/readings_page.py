@@ -11,7 +11,7 @@ from rblspi.core.files import write_text
 from rblspi.plotting import tables, verdicts
 from rblspi.plotting.style import save, style
 from rblspi.reproduction.design import Design, parts
-from rblspi.reproduction.readings import FACTORS, Reading, name_of
+from rblspi.reproduction.readings import FACTORS, SOURCES, Reading, in_full, name_of
 from rblspi.reproduction.study import Cell, Study, interaction
 
 #: readings that are listed for a claim, of those that move it
@@ -155,9 +155,10 @@ way comes from. The first way is the default. It stays the default whatever come
 
 ## The design
 
-First, one factor at a time differs from the default. Then, for every claim, up to four of the
-factors that move it most are combined: all combinations in which an even number of them differ from
-the default, which is half of the full factorial design.
+First, one factor at a time differs from the default. Then all that comes from one source is changed
+together. Then, for every claim, up to four of the factors that move it most are combined: all
+combinations in which an even number of them differ from the default, which is half of the full
+factorial design.
 
 {len(study.cells)} claims are judged, {_scope(design)}. Every setting has {design.runs} runs, with
 the seeds from 0 on, and {10 * design.runs} sample sets on the chain. The rules and lines are those
@@ -275,4 +276,6 @@ def _factors() -> str:
             asks = factor.asks if i == 0 else ""
             name = f"{factor.name}={level.name}" + (" (default)" if i == 0 else "")
             lines.append(f"| {name} | {asks} | {level.says} | {level.source} |")
+    lines += ["", "| source | what comes from it |", "|---|---|"]
+    lines += [f"| {name} | {in_full(reading)} |" for name, reading in SOURCES.items()]
     return "\n".join(lines)

@@ -161,9 +161,8 @@ def _strongest(study: Study, claim: str) -> dict[str, Level]:
     """The factors that move a claim, the strongest first, each at the level that moves it most."""
     levels: dict[str, Level] = {}
     for shift in study.shifts(claim):
-        ((factor, level),) = shift.reading.items()
-        if shift.size > 1.0 and len(levels) < MOST_COMBINED:
-            levels.setdefault(factor, level)
+        if shift.size > 1.0 and len(shift.reading) == 1 and len(levels) < MOST_COMBINED:
+            levels = {**levels, **shift.reading, **levels}
     return levels
 
 
