@@ -8,6 +8,9 @@ import pytest
 from rblspi.reproduction import design
 from rblspi.reproduction.readings import DEFAULT, FACTORS, parse
 from tests.support.command import run
+from tests.support.pages import DOCS
+
+MINE = DOCS.parent / "examples" / "experiments" / "no_tuning.toml"
 
 
 def output(capsys):
@@ -27,6 +30,7 @@ def test_every_factor_is_listed_with_its_levels_and_sources(capsys):
     [
         (["reproduce", "chain", "--reading", "centers=edge"], "did you mean centres"),
         (["readings", "--claim", "chain-3"], "is no claim of this design"),
+        (["reproduce", "--config", MINE, "--reading", "centres=edge"], "leave --config or"),
         (["readings", "--report-only"], "there is no"),
     ],
 )
@@ -48,14 +52,14 @@ def test_a_reading_of_the_paper_gets_a_report_of_its_own(tmp_path, capsys):
 
 @pytest.mark.slow
 def test_a_study_is_run_reported_and_gone_on_with(tmp_path, capsys, monkeypatch):
-    readings = (DEFAULT, parse(["chain-ratio=0.0001"]))
+    readings = (DEFAULT, *map(parse, [["chain-ratio=1"], ["chain-basis=whole"]]))
     small = replace(design.SMALL, claims=("chain-1", "pole-2"), readings=readings)
     monkeypatch.setattr(design, "SMALL", small)
     options = ("--runs", 1, "--jobs", 1, "--out", tmp_path)
     assert run("readings", "--claim", "chain-1", *options) == 0
     said = output(capsys)
-    assert "pole-2 no runs yet" in said
-    assert "30 runs to make" in said  # ten sample sets, two algorithms, one of them read otherwise
+    assert "pole-2 too few runs" in said
+    assert "50 runs to make" in said  # ten sample sets, two algorithms, one of them in four ways
     content = json.loads((tmp_path / "readings.json").read_text(encoding="utf-8"))
     assert [claim["id"] for claim in content["claims"]] == ["chain-1", "pole-2"]
     assert run("readings", "--claim", "chain-1", *options) == 0

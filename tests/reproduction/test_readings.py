@@ -46,12 +46,17 @@ def test_a_reading_is_parsed_and_named():
     assert name_of(DEFAULT) == "default"
 
 
+def test_the_order_of_factors_does_not_matter():
+    texts = ["limit=ends", "centres=edge"]
+    assert name_of(parse(texts)) == name_of(parse(texts[::-1])) == "centres=edge, limit=ends"
+
+
 def test_a_source_is_followed_throughout():
     followed = parse(["busoniu"])
     assert followed == parse(["centres=edge", "ridge=1e-3", "epsilon=slow", "diagonal=1e-3"])
     assert name_of(followed) == "busoniu"
     assert in_full(parse(["lagoudakis-parr", "limit=ends"])) == (
-        "centres=edge, width=unit, pendulum-start=0.01, limit=ends"
+        "centres=edge, width=unit, limit=ends, pendulum-start=0.01"
     )
 
 
@@ -85,9 +90,16 @@ def test_a_unit_width_is_one_standard_deviation_whatever_the_grid(texts, cells):
         np.testing.assert_allclose(logs[0] - 2 * logs[1] + logs[2], -1.0, rtol=1e-9)
 
 
-def test_slow_epsilon_is_a_twentieth_at_the_end_of_a_run():
+def test_slow_epsilon_is_a_twentieth_after_24000_steps():
     curve = read_as(parse(["epsilon=slow"]), paper.online_lspi(paper.CAR, 20))
-    assert curve.settings["epsilon_decay"] ** (1500 * 500) == pytest.approx(0.05)
+    assert curve.settings["epsilon_decay"] ** 24_000 == pytest.approx(0.05)
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_500_transitions_are_counted_from_zero_as_well(order):
+    reading = parse(["count=from-zero", "k500=steps"][::order])
+    curve = read_as(reading, paper.rblspi(paper.CAR, "episode", 0.1, 1.0))
+    assert (curve.settings["update_every"], curve.settings["first_update"]) == (500, 1)
 
 
 def test_other_alphas_share_the_curves_that_both_have():

@@ -11,6 +11,7 @@ from rblspi.reproduction import chain
 from rblspi.reproduction.design import SMALL
 from rblspi.reproduction.figures import FIGURES, quick
 from rblspi.reproduction.readings import name_of
+from rblspi.reproduction.readings_page import write_study
 from rblspi.reproduction.report import judgements_on, write_report
 from rblspi.reproduction.study import Cell, Study
 from tests.support import browser
@@ -25,13 +26,15 @@ def report(tmp_path_factory):
     folder = tmp_path_factory.mktemp("report")
     figures = [invented(quick(figure)) for figure in FIGURES.values()]
     cells = {claim.id: tuple(_cell(claim, r) for r in SMALL.readings) for claim in SMALL.judged}
-    return write_report(figures, folder, study=Study(SMALL, (), cells))
+    write_study(Study(SMALL, (), cells), folder)
+    return write_report(figures, folder)
 
 
 def _cell(claim, reading):
     """A claim that holds under a reading."""
     finding = Finding("steps", Interval(2.0, 1.0, 3.0), 0.0, True, 10)
-    return Cell(claim, reading, Judgement(claim, "holds", (finding,), ""), True, 10)
+    judgement = Judgement(claim, "holds", (finding,), "")
+    return Cell(claim, reading, judgement, (name_of(reading),), True, 10)
 
 
 def test_every_figure_is_there_as_png_and_svg(report):

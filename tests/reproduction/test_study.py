@@ -4,15 +4,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from rblspi.core.intervals import Interval
 from rblspi.experiments.results import CurveResult, FigureResult
 from rblspi.experiments.results_store import Store
 from rblspi.experiments.runner import missing, run_all
 from rblspi.plotting.verdicts import counted, in_words
 from rblspi.reproduction import study as study_module
 from rblspi.reproduction.design import SMALL, Design, parts
-from rblspi.reproduction.readings import DEFAULT, name_of, parse
+from rblspi.reproduction.readings import DEFAULT, SOURCES, name_of, parse
 from rblspi.reproduction.readings_page import write_study
-from rblspi.reproduction.study import follow_ups, interaction, read_study
+from rblspi.reproduction.study import Shift, follow_ups, interaction, read_study
 from tests.support.experiments import one_thread, records
 
 POLE = replace(
@@ -142,14 +143,40 @@ def test_the_page_the_data_and_the_figure_are_written(invented, tmp_path):
 @pytest.mark.parametrize(
     ("verdicts", "words"),
     [
-        ({}, "no runs yet"),
+        ({}, "too few runs"),
         ({"default": "holds", "a=b": "holds"}, "holds under every reading (2)"),
-        ({"default": "does not hold"}, "holds under no reading (1)"),
+        ({"default": "does not hold"}, "does not hold under default; too few runs under 1 more"),
         ({"default": "undecided", "a=b": "holds"}, "holds under a=b; undecided under default"),
     ],
 )
 def test_verdicts_in_words(verdicts, words):
-    assert in_words(verdicts) == words
+    assert in_words(verdicts, 2) == words
+
+
+@pytest.mark.parametrize(
+    ("by", "among", "size"),
+    [
+        (Interval(2.0, 1.0, 3.0), 1, 2.0),
+        (Interval(-2.0, -3.0, -1.0), 1, 2.0),
+        (Interval(60.0, -30.0, 71.0), 1, 60 / 90),  # the end nearer to 0 counts
+        (Interval(0.0, 0.0, 0.0), 1, 0.0),
+        (Interval(5.0, 5.0, 5.0), 1, np.inf),
+        (Interval(5.0, np.nan, np.nan), 1, 0.0),
+        (Interval(2.0, 1.0, 3.0), 10, 2.0 * 1.959964 / 2.807034),  # Bonferroni for ten numbers
+    ],
+)
+def test_the_size_of_a_shift_is_above_one_where_it_is_clear(by, among, size):
+    assert Shift(DEFAULT, 0, "", by, among).size == pytest.approx(size, rel=1e-6)
+
+
+def test_readings_that_come_to_the_same_are_counted_once(read_invented):
+    """Lagoudakis and Parr have no cart pole; the letter of the paper and 1 newton are one."""
+    readings = (DEFAULT, parse(["pole-force=1"]), *map(SOURCES.get, SOURCES))
+    study = read_invented(lambda curve: 200.0, replace(POLE, readings=readings))
+    assert list(study.verdicts("pole-2")) == ["default", "pole-force=1", "to-the-letter", "busoniu"]
+    twice = replace(POLE, readings=(*readings, parse(["pole-force=1", "width=unit"])))
+    study = read_invented(lambda curve: 200.0, twice)
+    assert len(study.verdicts("pole-2")) == 4
 
 
 def test_verdicts_are_counted():

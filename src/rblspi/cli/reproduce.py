@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from rblspi.experiments.results_store import Store
     from rblspi.experiments.tasks import RunResult
     from rblspi.reproduction.readings import Reading
-    from rblspi.reproduction.study import Study
 
 
 def reproduce(
@@ -133,18 +132,8 @@ def reproduce(
             read(store, figure, None if report_only else number, reuse)
             for figure, number in zip(chosen, numbers, strict=True)
         ]
-        study = None if read_as or quick else _study(store)
     name = name_of(read_as) if read_as else ""
-    _report(results, report or folder / name, exports, name, study)
-
-
-def _study(store: Store) -> Study | None:
-    """What the runs of ``rblspi readings`` in a store say, if there are any."""
-    from rblspi.reproduction.design import SMALL
-    from rblspi.reproduction.study import read_study
-
-    study = read_study(store, SMALL)
-    return study if any(len(study.verdicts(claim)) > 1 for claim in study.cells) else None
+    _report(results, report or folder / name, exports, name)
 
 
 def _chosen(
@@ -158,6 +147,8 @@ def _chosen(
     for name in names:
         _require_figure(name)
     own = [config.load(file) for file in files]
+    if own and reading:
+        raise ValueError("--reading is about figures of the paper: leave --config or --reading out")
     wanted = names or ([] if own else list(FIGURES))
     of_paper = [FIGURES[name].changed(partial(read_as, reading)) for name in dict.fromkeys(wanted)]
     chosen = [shortened(figure) if quick else figure for figure in of_paper] + own
@@ -233,17 +224,13 @@ def run_figures(
 
 
 def _report(
-    results: list[FigureResult],
-    folder: Path,
-    exports: Sequence[tuple[Path, bool]],
-    reading: str,
-    study: Study | None,
+    results: list[FigureResult], folder: Path, exports: Sequence[tuple[Path, bool]], reading: str
 ) -> None:
     from rblspi.experiments.export import export
     from rblspi.reproduction.report import write_report
 
     say("drawing ...")
-    report = write_report(results, folder, reading, study)
+    report = write_report(results, folder, reading)
     for judgement in report.judgements:
         note = f" ({judgement.note})" if judgement.note else ""
         print(f"  {judgement.claim.id:12} {judgement.verdict}{note}")

@@ -157,12 +157,16 @@ def _claim(judgement: Judgement) -> str:
 
 def _readings(readings: Readings) -> str:
     found = readings.verdicts.items()
-    rows = ((claim, _text(verdicts.in_words(by_reading))) for claim, by_reading in found)
+    rows = ((claim, _text(verdicts.in_words(of, len(of)))) for claim, of in found)
     table = _table(["claim", "under which readings it holds"], rows, repeat(""))
+    picture = ""
+    if readings.picture:
+        source = _embedded(readings.picture)
+        picture = f'<figure><img alt="Claims under readings" src="{source}"></figure>'
     return f"""<h2 id="readings">Under other readings of what the paper leaves open</h2>
 <p>Fewer, and for some domains shorter, runs: readings.md says which, and lists what moves a claim
 most.</p>
-<figure><img alt="Claims under readings" src="{_embedded(readings.picture)}"></figure>
+{picture}
 <details><summary>In words</summary><div class="wide">{table}</div></details>"""
 
 

@@ -78,7 +78,7 @@ def _markdown(
             for finding in judgement.findings
         )
         note = f"<br>{judgement.note}" if judgement.note else ""
-        if judgement.claim.id in readings:
+        if readings.get(judgement.claim.id):
             note += f"<br>[Readings](readings.md): {counted(readings[judgement.claim.id])}"
         lines.append(
             f"| {judgement.claim.id} | {judgement.claim.says}<br>*Judged by:* "

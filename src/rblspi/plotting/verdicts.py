@@ -17,6 +17,11 @@ _LOOKS: dict[Verdict, tuple[str, str]] = {
     "does not hold": (VERMILLION, "✗"),
     "undecided": ("#BDBDBD", "?"),
 }
+_UNDER_ALL: dict[Verdict, str] = {
+    "holds": "holds under every reading",
+    "does not hold": "holds under no reading",
+    "undecided": "undecided under every reading",
+}
 #: how strongly a verdict is drawn that is the default's, because the reading changes nothing
 FAINT = 0.18
 
@@ -29,7 +34,7 @@ class Readings(NamedTuple):
     """Verdicts on claims under the readings of a paper, and the picture of them."""
 
     verdicts: ByReading
-    picture: Path  # an SVG file
+    picture: Path | None  # an SVG file
 
 
 def draw(
@@ -87,20 +92,14 @@ def counted(found: Mapping[str, Verdict]) -> str:
     return ", ".join(f"{verdict} under {n}" for verdict, n in numbers.items() if n)
 
 
-def in_words(found: Mapping[str, Verdict]) -> str:
-    """Under which readings a claim holds."""
+def in_words(found: Mapping[str, Verdict], readings: int) -> str:
+    """Under which of so many readings a claim holds; ``found`` has those that are judged."""
     if not found:
-        return "no runs yet"
-    by_verdict: dict[Verdict, list[str]] = {}
-    for reading, verdict in found.items():
-        by_verdict.setdefault(verdict, []).append(reading)
-    if len(by_verdict) == 1:
-        words: dict[Verdict, str] = {
-            "holds": "holds under every reading",
-            "does not hold": "holds under no reading",
-            "undecided": "undecided under every reading",
-        }
-        return f"{words[next(iter(by_verdict))]} ({len(found)})"
-    order: tuple[Verdict, ...] = ("holds", "does not hold", "undecided")
-    counted = [f"{v} under {', '.join(by_verdict[v])}" for v in order if v in by_verdict]
-    return "; ".join(counted)
+        return "too few runs"
+    left = readings - len(found)
+    rest = f"; too few runs under {left} more" if left else ""
+    if len(set(found.values())) == 1 and not left:
+        (verdict,) = set(found.values())
+        return f"{_UNDER_ALL[verdict]} ({readings})"
+    by_verdict = {v: [reading for reading in found if found[reading] == v] for v in _LOOKS}
+    return "; ".join(f"{v} under {', '.join(r)}" for v, r in by_verdict.items() if r) + rest

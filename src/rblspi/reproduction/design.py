@@ -18,7 +18,7 @@ from rblspi.experiments.results import CurveResult
 from rblspi.experiments.results_store import Record
 from rblspi.reproduction.claims import Scope, claims_within
 from rblspi.reproduction.figures import CAR, CART_POLE, PUDDLES, SPARSE_CAR
-from rblspi.reproduction.readings import DEFAULT, SOURCES, Reading, one_at_a_time, read_as
+from rblspi.reproduction.readings import SOURCES, Reading, one_at_a_time, read_as
 
 
 @dataclass(frozen=True)
@@ -47,13 +47,6 @@ class Design:
         """All curves that the claims need under a reading."""
         return unique(
             self.curve(reading, curve) for claim in self.judged for curve in needed_by(claim)
-        )
-
-    def affects(self, reading: Reading, claim: Claim) -> bool:
-        """Whether a reading changes anything that a claim is judged on."""
-        return any(
-            self.curve(reading, curve).digest != self.curve(DEFAULT, curve).digest
-            for curve in needed_by(claim)
         )
 
 

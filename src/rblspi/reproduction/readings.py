@@ -74,8 +74,9 @@ def in_full(reading: Reading) -> str:
 def read_as(reading: Reading, curve: Curve) -> Curve:
     """The curve that is run under a reading.
 
-    Levels are applied in the order of `FACTORS`: a width of 1 in the units of the state depends on
-    the range of the grid and on where its centres are.
+    Levels are applied in the order of `FACTORS`. A width of 1 in the units of the state depends on
+    the range of the grid and on where its centres are, and what is counted on whether K = 500 is a
+    number of transitions.
     """
     for name in FACTORS:
         if name in reading:
@@ -97,7 +98,11 @@ def parse(texts: Sequence[str]) -> Reading:
             if name in found:
                 raise ValueError(f"{name} is given twice: a reading has one level of each factor")
             found[name] = level
-    return {name: level for name, level in found.items() if level != FACTORS[name].default}
+    return {
+        name: found[name]
+        for name, factor in FACTORS.items()
+        if found.get(name, factor.default) != factor.default
+    }
 
 
 def _parse_one(text: str) -> Reading:
@@ -123,14 +128,21 @@ def one_at_a_time() -> list[Reading]:
     return [DEFAULT, *others]
 
 
-def _from(source: str) -> Reading:
-    """Every level other than the default that comes from a source."""
+def _from(source: str, environment: str = "") -> Reading:
+    """Every level other than the default that comes from a source, in one environment or in all."""
     return {
-        factor.name: level
+        factor.name: replace(level, change=_only(environment, level.change))
         for factor in FACTORS.values()
         for level in factor.levels[1:]
         if source in level.source
     }
+
+
+def _only(environment: str, change: Change) -> Change:
+    """A change in one environment, or in all if none is named."""
+    if not environment:
+        return change
+    return lambda curve: change(curve) if curve.environment == environment else curve
 
 
 # How levels change a curve ----------------------------------------------------------------------
@@ -200,17 +212,6 @@ def _alphas(factor: float) -> Change:
         return replace(curve, settings=settings, label=f"RBLSPI, α = {alpha:g}")
 
     return change
-
-
-def _slow_epsilon(curve: Curve) -> Curve:
-    """Epsilon falls to 0.05 within a run whose episodes all last until the step limit."""
-    if curve.algorithm != "online-lspi":
-        return curve
-    from rblspi.experiments.results import possible
-
-    steps = curve.episodes * possible(curve.environment, "length")[1]
-    decay = math.exp(math.log(0.05) / steps)
-    return replace(curve, settings={**curve.settings, "epsilon_decay": decay})
 
 
 def _from_zero(curve: Curve) -> Curve:
@@ -323,6 +324,14 @@ FACTORS: dict[str, Factor] = {
             ),
         ),
         Factor(
+            "k500",
+            "what K = 500 is",
+            (
+                Level("episode", "the end of the episode", f"{PAPER}: 500 (end of episode)"),
+                Level("steps", "500 transitions", f"{PAPER} in Algorithm 1", _literal_500),
+            ),
+        ),
+        Factor(
             "count",
             "after which transitions RBLSPI improves its policy",
             (
@@ -333,14 +342,6 @@ FACTORS: dict[str, Factor] = {
                     f"{PAPER} in Algorithm 1",
                     _from_zero,
                 ),
-            ),
-        ),
-        Factor(
-            "k500",
-            "what K = 500 is",
-            (
-                Level("episode", "the end of the episode", f"{PAPER}: 500 (end of episode)"),
-                Level("steps", "500 transitions", f"{PAPER} in Algorithm 1", _literal_500),
             ),
         ),
         Factor(
@@ -363,9 +364,9 @@ FACTORS: dict[str, Factor] = {
                 Level("fast", "from 1, times 0.9968 every step", AUTHORS),
                 Level(
                     "slow",
-                    "from 1 to 0.05 within a run of episodes that last until the step limit",
-                    f"{BUSONIU}, which lets ε end at 0.05",
-                    _slow_epsilon,
+                    "from 1 to 0.05 in 24,000 steps, and on",
+                    f"{BUSONIU}, in two minutes of 200 steps a second",
+                    _settings("online-lspi", epsilon_decay=0.05 ** (1 / 24_000)),
                 ),
                 Level(
                     "constant",
@@ -445,6 +446,6 @@ FACTORS: dict[str, Factor] = {
 #: one source followed throughout, instead of one factor at a time
 SOURCES: dict[str, Reading] = {
     "to-the-letter": _from(PAPER),
-    "lagoudakis-parr": _from(LAGOUDAKIS),
+    "lagoudakis-parr": _from(LAGOUDAKIS, PENDULUM),  # of the domains with a grid they have this one
     "busoniu": _from(BUSONIU),
 }

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from rblspi.core.files import write_text
 from rblspi.plotting import tables, verdicts
 from rblspi.plotting.style import save, style
-from rblspi.reproduction.design import Design, parts
+from rblspi.reproduction.design import FULL, Design, parts
 from rblspi.reproduction.readings import FACTORS, SOURCES, Reading, in_full, name_of
 from rblspi.reproduction.study import Cell, Study, interaction
 
@@ -108,7 +109,7 @@ def _plain(study: Study) -> dict[str, Any]:
             {
                 "id": claim,
                 "says": row[0].claim.says,
-                "summary": verdicts.in_words(study.verdicts(claim)),
+                "summary": study.in_words(claim),
                 "readings": [_plain_cell(cell) for cell in study.all_cells(claim)],
             }
             for claim, row in study.cells.items()
@@ -133,10 +134,10 @@ def _plain_cell(cell: Cell) -> dict[str, Any]:
 
 
 def _page(study: Study) -> str:
-    parts = [_head(study), _claims(study), _shifts(study)]
+    sections = [_head(study), _claims(study), _shifts(study)]
     if study.combined:
-        parts.append(_combinations(study))
-    return "\n\n".join([*parts, _factors()]) + "\n"
+        sections.append(_combinations(study))
+    return "\n\n".join([*sections, _factors()]) + "\n"
 
 
 def _head(study: Study) -> str:
@@ -160,9 +161,9 @@ together. Then, for every claim, up to four of the factors that move it most are
 combinations in which an even number of them differ from the default, which is half of the full
 factorial design.
 
-{len(study.cells)} claims are judged, {_scope(design)}. Every setting has {design.runs} runs, with
-the seeds from 0 on, and {10 * design.runs} sample sets on the chain. The rules and lines are those
-of [claims.md](claims.md), on fewer numbers.
+{_judged(design)} Every setting gets {design.runs} runs, with the seeds from 0 on,
+and {10 * design.runs} sample sets on the chain. The rules and lines are those of
+[claims.md](claims.md).
 
 {runs:,} runs{when}: {tables.cost_text(study.all_results)} of processor time{_missing(study)}.
 
@@ -172,20 +173,26 @@ of [claims.md](claims.md), on fewer numbers.
     rblspi readings --full                       # every claim on whole runs
     rblspi reproduce --reading centres=edge      # all figures of the paper under a reading
 
-A verdict on shorter and fewer runs is one about these: where it differs from that of
-[claims.md](claims.md) under the default, that is the reason. With intervals of 95%, a few of some
-hundred verdicts are wrong by chance. A finding names the α of the default; under `alphas=lower` and
+Where a verdict under the default differs from that of [claims.md](claims.md), the reason is that
+there are fewer runs here, or shorter ones. With intervals of 95%, a few of some hundred verdicts
+are wrong by chance. A finding names the α of the default; under `alphas=lower` and
 `alphas=higher` the runs have a tenth of it, and ten times as much."""
 
 
-def _scope(design: Design) -> str:
-    """On how much of the paper the claims are judged, in words."""
+def _judged(design: Design) -> str:
+    """Which claims are judged, and on how much of the paper."""
+    if design == replace(FULL, runs=design.runs):
+        return "All claims are judged, on whole runs of everything."
     periods = [
         f"K = {' and '.join('500' if k == 'episode' else str(k) for k in ks)} on {_short(name)}"
         for name, ks in design.scope.periods.items()
     ]
+    grids = [f"{n} × {n} RBFs on the pendulum" for n in design.scope.grids]
     episodes = [f"the first {n} episodes on {_short(name)}" for name, n in design.episodes.items()]
-    return "with " + "; ".join([*periods, *episodes]) if periods or episodes else "on whole runs"
+    return (
+        f"{len(design.judged)} claims are judged, those that do not hold or are undecided under "
+        f"the default. To save time there are only {'; '.join([*periods, *grids, *episodes])}."
+    )
 
 
 def _short(environment: str) -> str:
@@ -203,16 +210,16 @@ def _claims(study: Study) -> str:
     lines = [
         "## Claims",
         "",
-        "Readings that change nothing about a claim are not counted. `runs` is the smallest number "
-        "of runs behind a verdict.",
+        "Readings that change nothing about a claim are not counted, and those that come to the "
+        "same for it are counted once. `runs` is the smallest number of runs behind a verdict.",
         "",
         "| claim | what the paper says | default | under the readings | runs |",
         "|---|---|---|---|---|",
     ]
     for claim, row in study.cells.items():
-        fewest = min(cell.runs for cell in study.all_cells(claim))
-        default = row[0].verdict or "no runs yet"
-        words = verdicts.in_words(study.verdicts(claim))
+        fewest = min((cell.runs for cell in study.all_cells(claim) if cell.verdict), default=0)
+        default = row[0].verdict or "too few runs"
+        words = study.in_words(claim)
         lines.append(f"| {claim} | {row[0].claim.says} | {default} | {words} | {fewest} |")
     return "\n".join(lines)
 
@@ -222,8 +229,11 @@ def _shifts(study: Study) -> str:
         "## What moves a claim most",
         "",
         f"For every claim, the readings that move one of its numbers most, {MOST_LISTED} at most, "
-        "by the size of the shift in units of half its 95% interval, and the number under the "
-        "default. Readings whose shift is smaller than half its interval are left out.",
+        "and the number under the default. Shifts are compared in units of their 95% interval. One "
+        "that may be chance is left out; with several numbers in a claim, it has to be clearer, by "
+        "Bonferroni's correction. Where a number is about the best setting, the best one is chosen "
+        "under each reading. Intervals of shifts take runs as independent; those that two readings "
+        "share make them wider than necessary.",
         "",
         "| claim | reading | number | default | shift |",
         "|---|---|---|---|---|",
@@ -254,17 +264,18 @@ def _combinations(study: Study) -> str:
     ]
     for combined in study.combined:
         for claim, cells in combined.cells.items():
-            place, what = study.shifts(claim)[0].place, study.shifts(claim)[0].what
+            place = next(s.place for s in study.shifts(claim) if len(s.reading) == 1)
             for cell in cells:
                 if cell.verdict is None:
                     continue
-                measured = tables.interval_text(*cell.judgement.findings[place].measured)
+                finding = cell.judgement.findings[place]
+                measured = tables.interval_text(*finding.measured)
                 joint = ""
                 if len(cell.reading) == 2:
                     joint = tables.interval_text(*interaction(combined, claim, cell.reading, place))
                 lines.append(
-                    f"| {claim} | {name_of(cell.reading)} | {cell.verdict} | {what} | {measured} "
-                    f"| {joint} |"
+                    f"| {claim} | {name_of(cell.reading)} | {cell.verdict} | {finding.what} "
+                    f"| {measured} | {joint} |"
                 )
     return "\n".join(lines)
 

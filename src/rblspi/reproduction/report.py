@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -14,9 +15,7 @@ from rblspi.plotting.verdicts import Readings
 from rblspi.reproduction import chain
 from rblspi.reproduction.claims import CLAIMS
 from rblspi.reproduction.figures import FIGURES
-from rblspi.reproduction.readings_page import write_study
 from rblspi.reproduction.stated import write_numbers
-from rblspi.reproduction.study import Study
 
 HEADING = "Randomised Bayesian least-squares policy iteration, reproduced"
 
@@ -28,14 +27,13 @@ class Report(NamedTuple):
     judgements: tuple[Judgement, ...]
 
 
-def write_report(
-    results: Sequence[FigureResult], folder: Path, reading: str = "", study: Study | None = None
-) -> Report:
+def write_report(results: Sequence[FigureResult], folder: Path, reading: str = "") -> Report:
     """Write the figures, tables and the page of some results into a folder.
 
     Figures of the paper and experiments of the user's own may be mixed; the claims that are judged
     are those about the figures of the paper. ``reading`` names the reading of the paper, unless it
-    is the default; ``study`` has the claims under other readings.
+    is the default. Under the default, verdicts under other readings are shown beside it if
+    ``rblspi readings`` has written them into the same folder.
     """
     judgements = judgements_on(results)
     drawings = {"chain": chain.draw}
@@ -45,7 +43,7 @@ def write_report(
         folder,
         judgements=judgements,
         drawings=drawings,
-        readings=None if study is None else _readings(study, folder),
+        readings=_readings(folder) if judgements and not reading else None,
         heading=heading,
     )
     if judgements:
@@ -53,11 +51,17 @@ def write_report(
     return Report(written, judgements)
 
 
-def _readings(study: Study, folder: Path) -> Readings:
-    """Write what a study says beside the report, for the report to show."""
-    write_study(study, folder)
-    found = {claim: study.verdicts(claim) for claim in study.cells}
-    return Readings(found, folder / "figures" / "readings.svg")
+def _readings(folder: Path) -> Readings | None:
+    """What ``readings.json`` in a folder says, if there is one."""
+    data, picture = folder / "readings.json", folder / "figures" / "readings.svg"
+    if not data.exists():
+        return None
+    claims = json.loads(data.read_text(encoding="utf-8"))["claims"]
+    found = {
+        claim["id"]: {c["reading"]: c["verdict"] for c in claim["readings"] if c["verdict"]}
+        for claim in claims
+    }
+    return Readings(found, picture if picture.exists() else None)
 
 
 def judgements_on(results: Sequence[FigureResult]) -> tuple[Judgement, ...]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
+from statistics import NormalDist
 from typing import NamedTuple
 
 from rblspi.core.intervals import Interval, shift_interval
@@ -27,12 +28,13 @@ class Cell(NamedTuple):
     claim: Claim
     reading: Reading
     judgement: Judgement
-    own: bool  # whether the reading changes what the claim is judged on
+    curves: tuple[str, ...]  # digests of what the claim is judged on
+    own: bool  # whether these are others than under the default
     runs: int  # the fewest runs of a curve behind it
 
     @property
     def verdict(self) -> Verdict | None:
-        """None where there are no runs to judge by: one alone has no interval."""
+        """None where there are too few runs to judge by: one alone has no interval."""
         return self.judgement.verdict if self.runs > 1 else None
 
 
@@ -43,14 +45,21 @@ class Shift(NamedTuple):
     place: int  # of the number among the findings
     what: str
     by: Interval
+    among: int  # numbers of the claim, of which this one is moved most
 
     @property
     def size(self) -> float:
-        """In units of half the interval: above 1, the interval does not contain 0."""
-        half = (self.by.high - self.by.low) / 2
-        if not math.isfinite(half):
+        """In units of the distance to the end of the interval that is nearer to 0.
+
+        The interval is widened for the choice among several numbers, as Bonferroni did: above 1, it
+        does not contain 0.
+        """
+        mean, low, high = self.by
+        distance = mean - low if mean > 0.0 else high - mean
+        if mean == 0.0 or not math.isfinite(distance):
             return 0.0
-        return abs(self.by.mean) / half if half > 0 else math.inf * bool(self.by.mean)
+        one, several = (NormalDist().inv_cdf(0.5 + 0.5 * (1 - 0.05 / n)) for n in (1, self.among))
+        return abs(mean) / distance * one / several if distance > 0.0 else math.inf
 
 
 @dataclass(frozen=True)
@@ -64,25 +73,30 @@ class Study:
 
     def shifts(self, claim: str) -> list[Shift]:
         """How far each reading moves the numbers of a claim, the largest of its shifts."""
-        default, *others = self.cells[claim]
+        default, *others = _distinct(self.cells[claim])
         found = []
         for cell in others:
-            if not cell.own or cell.verdict is None or default.verdict is None:
+            if cell.verdict is None or default.verdict is None:
                 continue
             pairs = zip(cell.judgement.findings, default.judgement.findings, strict=False)
+            counted = [(i, *pair) for i, pair in enumerate(pairs) if any(f.counts for f in pair)]
             shifts = [
-                Shift(cell.reading, i, was.what, shift_interval(now.measured, was.measured))
-                for i, (now, was) in enumerate(pairs)
-                if now.counts or was.counts
+                Shift(
+                    *(cell.reading, i, was.what),
+                    *(shift_interval(now.measured, was.measured), len(counted)),
+                )
+                for i, now, was in counted
             ]
             found.append(max(shifts, key=lambda shift: shift.size))
         return sorted(found, key=lambda shift: -shift.size)
 
     def all_cells(self, claim: str) -> list[Cell]:
-        """A claim under the default, readings that change something for it, and combinations."""
+        """A claim under the default, readings that change something for it, and combinations.
+
+        Of readings that come to the same for the claim, the first stands for all.
+        """
         studies = (self, *(study for study in self.combined if claim in study.cells))
-        cells = {name_of(cell.reading): cell for study in studies for cell in study.cells[claim]}
-        return [cell for cell in cells.values() if cell.own or not cell.reading]
+        return _distinct(cell for study in studies for cell in study.cells[claim])
 
     def verdicts(self, claim: str) -> dict[str, Verdict]:
         """Verdicts by reading, for all cells of a claim that have runs."""
@@ -100,7 +114,19 @@ class Study:
     def sentences(self) -> Iterator[str]:
         """One line for each claim."""
         for claim in self.cells:
-            yield f"{claim:12} {in_words(self.verdicts(claim))}"
+            yield f"{claim:12} {self.in_words(claim)}"
+
+    def in_words(self, claim: str) -> str:
+        """Under which readings a claim holds."""
+        return in_words(self.verdicts(claim), len(self.all_cells(claim)))
+
+
+def _distinct(cells: Iterable[Cell]) -> list[Cell]:
+    """The first of all cells that are judged on the same curves."""
+    found: dict[tuple[str, ...], Cell] = {}
+    for cell in cells:
+        found.setdefault(cell.curves, cell)
+    return list(found.values())
 
 
 def read_study(store: Store, design: Design) -> Study:
@@ -130,10 +156,10 @@ def _cell(
     by_digest: Mapping[str, CurveResult],
 ) -> Cell:
     instead = {curve.digest: design.curve(reading, curve) for curve in needed}
-    default = {curve.digest: design.curve(DEFAULT, curve) for curve in needed}
-    own = any(instead[d].digest != default[d].digest for d in instead)
-    runs = min(by_digest[curve.digest].runs for curve in instead.values())
-    return Cell(claim, reading, judge(claim, Evidence(results, instead)), own, runs)
+    curves = tuple(curve.digest for curve in instead.values())
+    own = curves != tuple(design.curve(DEFAULT, curve).digest for curve in needed)
+    runs = min(by_digest[digest].runs for digest in curves)
+    return Cell(claim, reading, judge(claim, Evidence(results, instead)), curves, own, runs)
 
 
 # Combinations -------------------------------------------------------------------------------------
