@@ -41,14 +41,14 @@ def test_a_reading_leaves_different_curves_different():
 
 
 def test_a_reading_is_parsed_and_named():
-    assert name_of(parse(["centres=edge", "limit=ends"])) == "centres=edge, limit=ends"
+    assert name_of(parse(["centres=edge", "limit=ends"])) == "centres=edge + limit=ends"
     assert parse(["centres=cell"]) == DEFAULT
     assert name_of(DEFAULT) == "default"
 
 
 def test_the_order_of_factors_does_not_matter():
     texts = ["limit=ends", "centres=edge"]
-    assert name_of(parse(texts)) == name_of(parse(texts[::-1])) == "centres=edge, limit=ends"
+    assert name_of(parse(texts)) == name_of(parse(texts[::-1])) == "centres=edge + limit=ends"
 
 
 def test_a_source_is_followed_throughout():
@@ -56,7 +56,7 @@ def test_a_source_is_followed_throughout():
     assert followed == parse(["centres=edge", "ridge=1e-3", "epsilon=slow", "diagonal=1e-3"])
     assert name_of(followed) == "busoniu"
     assert in_full(parse(["lagoudakis-parr", "limit=ends"])) == (
-        "centres=edge, width=unit, limit=ends, pendulum-start=0.01"
+        "centres=edge + width=unit + limit=ends + pendulum-start=0.01"
     )
 
 

@@ -120,7 +120,7 @@ def test_an_interaction_is_what_two_changes_do_beyond_their_sum(moved_by_five):
 
 def test_combinations_are_on_the_page_in_the_data_and_in_a_figure(moved_by_five, tmp_path):
     page = write_study(moved_by_five, tmp_path).read_text(encoding="utf-8")
-    assert page.count("pole-force=1, count=from-zero | holds |") == 1
+    assert page.count("pole-force=1 + count=from-zero | holds |") == 1
     assert (tmp_path / "figures" / "combinations.png").exists()
     content = json.loads((tmp_path / "readings.json").read_text(encoding="utf-8"))
     names = [cell["reading"] for cell in content["claims"][0]["readings"]]

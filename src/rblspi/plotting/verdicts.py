@@ -24,6 +24,8 @@ _UNDER_ALL: dict[Verdict, str] = {
 }
 #: how strongly a verdict is drawn that is the default's, because the reading changes nothing
 FAINT = 0.18
+#: inches: the side of a cell, and the width of a figure that has room for the legend in one row
+CELL, WIDE = 0.36, 9.0
 
 
 #: verdicts by claim and reading
@@ -54,9 +56,10 @@ def draw(
     own : sequence of sequence of bool
         Whether the reading changes what the claim is judged on.
     """
-    drawing = Drawing(
-        figsize=(1.6 + 0.36 * len(readings), 1.9 + 0.34 * len(claims)), layout="constrained"
-    )
+    lines = [line for claim in claims for line in claim.split("\n")]
+    width = 0.5 + 0.085 * max(map(len, lines), default=0) + CELL * len(readings)
+    height = 1.9 + CELL * max(len(claims), 0.5 * len(lines))
+    drawing = Drawing(figsize=(width, height), layout="constrained")
     ax = drawing.subplots()
     for row, (found, changed) in enumerate(zip(verdicts, own, strict=True)):
         for column, (verdict, is_own) in enumerate(zip(found, changed, strict=True)):
@@ -82,7 +85,9 @@ def draw(
         *(Patch(color=colour, label=f"{sign} {v}") for v, (colour, sign) in _LOOKS.items()),
         Patch(color=GREY, alpha=FAINT, label="the reading changes nothing: as the default"),
     ]
-    drawing.legend(handles=handles, loc="outside lower left", ncols=4, fontsize=8.5)
+    drawing.legend(
+        handles=handles, loc="outside lower left", ncols=4 if width > WIDE else 2, fontsize=8.5
+    )
     return drawing
 
 

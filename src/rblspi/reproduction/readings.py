@@ -68,7 +68,7 @@ def name_of(reading: Reading) -> str:
 
 def in_full(reading: Reading) -> str:
     """The factors of a reading with their levels."""
-    return ", ".join(f"{factor}={level.name}" for factor, level in reading.items())
+    return " + ".join(f"{factor}={level.name}" for factor, level in reading.items())
 
 
 def read_as(reading: Reading, curve: Curve) -> Curve:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from rblspi.core.files import write_text
 from rblspi.plotting import tables, verdicts
 from rblspi.plotting.style import save, style
 from rblspi.reproduction.design import FULL, Design, parts
+from rblspi.reproduction.figures import Period
 from rblspi.reproduction.readings import FACTORS, SOURCES, Reading, in_full, name_of
 from rblspi.reproduction.study import Cell, Study, interaction
 
@@ -161,9 +162,10 @@ together. Then, for every claim, up to four of the factors that move it most are
 combinations in which an even number of them differ from the default, which is half of the full
 factorial design.
 
-{_judged(design)} Every setting gets {design.runs} runs, with the seeds from 0 on,
-and {10 * design.runs} sample sets on the chain. The rules and lines are those of
-[claims.md](claims.md).
+{_judged(design)}
+
+Every setting gets {design.runs} runs, with the seeds from 0 on, and {10 * design.runs} sample sets
+on the chain. The rules and lines are those of [claims.md](claims.md).
 
 {runs:,} runs{when}: {tables.cost_text(study.all_results)} of processor time{_missing(study)}.
 
@@ -183,20 +185,28 @@ def _judged(design: Design) -> str:
     """Which claims are judged, and on how much of the paper."""
     if design == replace(FULL, runs=design.runs):
         return "All claims are judged, on whole runs of everything."
-    periods = [
-        f"K = {' and '.join('500' if k == 'episode' else str(k) for k in ks)} on {_short(name)}"
-        for name, ks in design.scope.periods.items()
+    scope = design.scope
+    periods = {name: " and ".join(map(_period, ks)) for name, ks in scope.periods.items()}
+    limits = [
+        *(f"K = {ks} on {names}" for ks, names in _grouped(periods)),
+        *(f"{n} × {n} RBFs on InvertedPendulum-v0" for n in scope.grids),
+        *(f"the first {n} episodes on {names}" for n, names in _grouped(design.episodes)),
     ]
-    grids = [f"{n} × {n} RBFs on the pendulum" for n in design.scope.grids]
-    episodes = [f"the first {n} episodes on {_short(name)}" for name, n in design.episodes.items()]
     return (
         f"{len(design.judged)} claims are judged, those that do not hold or are undecided under "
-        f"the default. To save time there are only {'; '.join([*periods, *grids, *episodes])}."
+        f"the default. To save time they are judged with {'; '.join(limits)}."
     )
 
 
-def _short(environment: str) -> str:
-    return environment.removeprefix("rblspi/")
+def _period(period: Period) -> str:
+    return "500" if period == "episode" else str(period)
+
+
+def _grouped(by_environment: Mapping[str, object]) -> Iterator[tuple[object, str]]:
+    """Every value, with the environments that have it."""
+    for value in dict.fromkeys(by_environment.values()):
+        names = [n.removeprefix("rblspi/") for n, v in by_environment.items() if v == value]
+        yield value, ", ".join(names)
 
 
 def _missing(study: Study) -> str:

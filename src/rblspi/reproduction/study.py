@@ -14,7 +14,7 @@ from rblspi.experiments.definitions import Curve
 from rblspi.experiments.judging import Claim, Evidence, Judgement, Verdict, judge
 from rblspi.experiments.results import CurveResult, FigureResult, read
 from rblspi.experiments.results_store import Store
-from rblspi.plotting.verdicts import in_words
+from rblspi.plotting.verdicts import counted, in_words
 from rblspi.reproduction.design import Design, needed_by, parts
 from rblspi.reproduction.readings import DEFAULT, Level, Reading, name_of
 
@@ -79,13 +79,13 @@ class Study:
             if cell.verdict is None or default.verdict is None:
                 continue
             pairs = zip(cell.judgement.findings, default.judgement.findings, strict=False)
-            counted = [(i, *pair) for i, pair in enumerate(pairs) if any(f.counts for f in pair)]
+            decisive = [(i, *pair) for i, pair in enumerate(pairs) if any(f.counts for f in pair)]
             shifts = [
                 Shift(
                     *(cell.reading, i, was.what),
-                    *(shift_interval(now.measured, was.measured), len(counted)),
+                    *(shift_interval(now.measured, was.measured), len(decisive)),
                 )
-                for i, now, was in counted
+                for i, now, was in decisive
             ]
             found.append(max(shifts, key=lambda shift: shift.size))
         return sorted(found, key=lambda shift: -shift.size)
@@ -117,8 +117,12 @@ class Study:
             yield f"{claim:12} {self.in_words(claim)}"
 
     def in_words(self, claim: str) -> str:
-        """Under which readings a claim holds."""
-        return in_words(self.verdicts(claim), len(self.all_cells(claim)))
+        """Under which readings a claim holds; combinations are counted."""
+        judged, cells = self.verdicts(claim), self.all_cells(claim)
+        alone = [name_of(cell.reading) for cell in cells if cell.reading in self.design.readings]
+        words = in_words({name: judged[name] for name in alone if name in judged}, len(alone))
+        combined = {name: verdict for name, verdict in judged.items() if name not in alone}
+        return f"{words}; of combinations, {counted(combined)}" if combined else words
 
 
 def _distinct(cells: Iterable[Cell]) -> list[Cell]:
