@@ -193,8 +193,8 @@ def _judged(design: Design) -> str:
         *(f"the first {n} episodes on {names}" for n, names in _grouped(design.episodes)),
     ]
     return (
-        f"{len(design.judged)} claims are judged, those that do not hold or are undecided under "
-        f"the default. To save time they are judged with {'; '.join(limits)}."
+        f"{len(design.judged)} claims are judged, those about which the default leaves doubt. To "
+        f"save time they are judged with {'; '.join(limits)}."
     )
 
 
