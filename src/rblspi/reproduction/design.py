@@ -51,8 +51,8 @@ class Design:
 
 
 #: claims that did not hold, or were undecided, after 20 to 100 runs of the default. The values of K
-#: are the two ends of their range, the pendulum has its coarser grid, and the cars and the pole have
-#: 300 episodes instead of 1000 to 1500.
+#: are the two ends of their range, the pendulum has its coarser grid, and cars and pole have 300
+#: episodes instead of 1000 to 1500.
 SMALL = Design(
     (
         *("chain-1", "chain-2", "car-2", "car-4", "car-5", "sparse-3"),
