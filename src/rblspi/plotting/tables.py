@@ -92,29 +92,25 @@ def _markdown(
 
 def _runs(results: Sequence[FigureResult]) -> list[str]:
     """A table of the runs of every figure; a setting may be in several figures."""
-    lines = [
-        "## The runs",
-        "",
-        "| figure | settings | runs of every setting | steps | processor time |",
-        "|---|---|---|---|---|",
-    ]
+    columns = ("figure", "settings", "runs of every setting", "steps", "processor time")
+    rows = []
     by_figure = {result.figure.id: list(result.curves.values()) for result in results}
     for name, curves in {**by_figure, "all, each setting once": distinct(results)}.items():
         runs = sorted({curve.runs for curve in curves})
         number = " to ".join(map(str, dict.fromkeys((runs[0], runs[-1])))) if runs else "0"
         steps, seconds = (sum(getattr(c, of) for c in curves) for of in ("steps", "seconds"))
-        lines.append(f"| {name} | {len(curves)} | {number} | {steps:,} | {duration(seconds)} |")
-    return [*lines, "", _made(distinct(results))]
+        rows.append((name, len(curves), number, f"{steps:,}", duration(seconds)))
+    return ["## The runs", "", *markdown(columns, rows), "", _made(distinct(results))]
 
 
 def _made(curves: Sequence[CurveResult]) -> str:
     """When, and by which code, runs were made."""
-    days = sorted({record.finished[:10] for curve in curves for record in curve.records})
+    days = days_text(curves)
     if not days:
         return "There are no runs yet."
     old = sum(not curve.present_code for curve in curves)
     by = f", those of {old} settings by other code" if old else ""
-    return f"Made on {' and '.join(days)} by the code that wrote this page{by}."
+    return f"Made on {days} by the code that wrote this page{by}."
 
 
 # What the page shows as well --------------------------------------------------------------------
@@ -123,6 +119,18 @@ def _made(curves: Sequence[CurveResult]) -> str:
 def distinct(results: Iterable[FigureResult]) -> list[CurveResult]:
     """The curves of all figures without repetitions."""
     return list({d: r for result in results for d, r in result.curves.items()}.values())
+
+
+def days_text(curves: Iterable[CurveResult]) -> str:
+    """The days on which runs were finished; empty if there are none."""
+    days = {record.finished[:10] for curve in curves for record in curve.records}
+    return " and ".join(sorted(days))
+
+
+def markdown(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
+    """The lines of a table in Markdown."""
+    head = [f"| {' | '.join(columns)} |", f"|{'---|' * len(columns)}"]
+    return [*head, *(f"| {' | '.join(map(str, row))} |" for row in rows)]
 
 
 def versions_of(results: Sequence[FigureResult]) -> list[dict[str, str]]:

@@ -145,8 +145,8 @@ def _head(study: Study) -> str:
     design = study.design
     curves = tables.distinct(study.all_results)
     runs = sum(curve.runs for curve in curves)
-    days = sorted({record.finished[:10] for curve in curves for record in curve.records})
-    when = f", made on {' and '.join(days)}" if days else ""
+    days = tables.days_text(curves)
+    when = f", made on {days}" if days else ""
     return f"""# The paper under every reading
 
 The paper leaves choices open, and a claim that does not hold here may hold with other choices. The
@@ -217,86 +217,91 @@ def _missing(study: Study) -> str:
 
 
 def _claims(study: Study) -> str:
-    lines = [
-        "## Claims",
-        "",
+    rows = []
+    for claim, (default, *_) in study.cells.items():
+        fewest = min((cell.runs for cell in study.all_cells(claim) if cell.verdict), default=0)
+        verdict = default.verdict or "too few runs"
+        rows.append((claim, default.claim.says, verdict, study.in_words(claim), fewest))
+    return _section(
+        "Claims",
         "Readings that change nothing about a claim are not counted, and those that come to the "
         "same for it are counted once. `runs` is the smallest number of runs behind a verdict.",
-        "",
-        "| claim | what the paper says | default | under the readings | runs |",
-        "|---|---|---|---|---|",
-    ]
-    for claim, row in study.cells.items():
-        fewest = min((cell.runs for cell in study.all_cells(claim) if cell.verdict), default=0)
-        default = row[0].verdict or "too few runs"
-        words = study.in_words(claim)
-        lines.append(f"| {claim} | {row[0].claim.says} | {default} | {words} | {fewest} |")
-    return "\n".join(lines)
+        tables.markdown(
+            ("claim", "what the paper says", "default", "under the readings", "runs"), rows
+        ),
+    )
 
 
 def _shifts(study: Study) -> str:
-    lines = [
-        "## What moves a claim most",
-        "",
+    rows: list[Sequence[str]] = []
+    for claim, (default, *_) in study.cells.items():
+        shifts = [shift for shift in study.shifts(claim) if shift.size > 1.0][:MOST_LISTED]
+        for shift in shifts:
+            was = tables.interval_text(*default.judgement.findings[shift.place].measured)
+            by = tables.interval_text(*shift.by)
+            rows.append((claim, name_of(shift.reading), shift.what, was, by))
+        if not shifts:
+            rows.append((claim, "none", "", "", ""))
+    return _section(
+        "What moves a claim most",
         f"For every claim, the readings that move one of its numbers most, {MOST_LISTED} at most, "
         "and the number under the default. Shifts are compared in units of their 95% interval. One "
         "that may be chance is left out; with several numbers in a claim, it has to be clearer, by "
         "Bonferroni's correction. Where a number is about the best setting, the best one is chosen "
         "under each reading. Intervals of shifts take runs as independent; those that two readings "
         "share make them wider than necessary.",
-        "",
-        "| claim | reading | number | default | shift |",
-        "|---|---|---|---|---|",
-    ]
-    for claim, (default, *_) in study.cells.items():
-        shifts = [shift for shift in study.shifts(claim) if shift.size > 1.0][:MOST_LISTED]
-        for shift in shifts:
-            was = tables.interval_text(*default.judgement.findings[shift.place].measured)
-            by = tables.interval_text(*shift.by)
-            lines.append(f"| {claim} | {name_of(shift.reading)} | {shift.what} | {was} | {by} |")
-        if not shifts:
-            lines.append(f"| {claim} | none | | | |")
-    return "\n".join(lines)
+        tables.markdown(("claim", "reading", "number", "default", "shift"), rows),
+    )
 
 
 def _combinations(study: Study) -> str:
-    lines = [
-        "## Combinations",
-        "",
+    columns = ("claim", "reading", "verdict", "number", "measured", "interaction")
+    rows = (
+        row
+        for combined in study.combined
+        for claim in combined.cells
+        for row in _combined(study, combined, claim)
+    )
+    return _section(
+        "Combinations",
         "The number is the one that a single change moves most. The interaction is how far the "
-        "effect of two changes together is from the sum of their effects.",
-        "",
+        "effect of two changes together is from the sum of their effects.\n\n"
         "![Verdicts under combinations of the factors that move a claim most]"
         "(figures/combinations.png)",
-        "",
-        "| claim | reading | verdict | number | measured | interaction |",
-        "|---|---|---|---|---|---|",
-    ]
-    for combined in study.combined:
-        for claim, cells in combined.cells.items():
-            place = next(s.place for s in study.shifts(claim) if len(s.reading) == 1)
-            for cell in cells:
-                if cell.verdict is None:
-                    continue
-                finding = cell.judgement.findings[place]
-                measured = tables.interval_text(*finding.measured)
-                joint = ""
-                if len(cell.reading) == 2:
-                    joint = tables.interval_text(*interaction(combined, claim, cell.reading, place))
-                lines.append(
-                    f"| {claim} | {name_of(cell.reading)} | {cell.verdict} | {finding.what} "
-                    f"| {measured} | {joint} |"
-                )
-    return "\n".join(lines)
+        tables.markdown(columns, rows),
+    )
+
+
+def _combined(study: Study, combined: Study, claim: str) -> Iterator[Sequence[str]]:
+    """Rows of the table of combinations, for one claim."""
+    place = next(shift.place for shift in study.shifts(claim) if len(shift.reading) == 1)
+    for cell in combined.cells[claim]:
+        if cell.verdict is None:
+            continue
+        finding = cell.judgement.findings[place]
+        measured, joint = tables.interval_text(*finding.measured), ""
+        if len(cell.reading) == 2:
+            joint = tables.interval_text(*interaction(combined, claim, cell.reading, place))
+        yield claim, name_of(cell.reading), cell.verdict, finding.what, measured, joint
 
 
 def _factors() -> str:
-    lines = ["## Factors", "", "| factor | what is open | level | source |", "|---|---|---|---|"]
-    for factor in FACTORS.values():
-        for i, level in enumerate(factor.levels):
-            asks = factor.asks if i == 0 else ""
-            name = f"{factor.name}={level.name}" + (" (default)" if i == 0 else "")
-            lines.append(f"| {name} | {asks} | {level.says} | {level.source} |")
-    lines += ["", "| source | what comes from it |", "|---|---|"]
-    lines += [f"| {name} | {in_full(reading)} |" for name, reading in SOURCES.items()]
-    return "\n".join(lines)
+    rows = (
+        (
+            f"{factor.name}={level.name}{'' if i else ' (default)'}",
+            *("" if i else factor.asks, level.says, level.source),
+        )
+        for factor in FACTORS.values()
+        for i, level in enumerate(factor.levels)
+    )
+    table = tables.markdown(("factor", "what is open", "level", "source"), rows)
+    sources = [(name, in_full(reading)) for name, reading in SOURCES.items()]
+    return _section(
+        "Factors",
+        "",
+        [*table, "", *tables.markdown(("source", "what comes from it"), sources)],
+    )
+
+
+def _section(title: str, text: str, table: Sequence[str]) -> str:
+    return "\n".join([f"## {title}", "", *([text, ""] if text else []), *table])

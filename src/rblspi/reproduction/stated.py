@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rblspi.core.files import write_text
-from rblspi.plotting.tables import interval_text
+from rblspi.plotting.tables import interval_text, markdown
 
 
 class Stated(NamedTuple):
@@ -68,6 +68,13 @@ def write_numbers(folder: Path) -> Path:
 
 def _page(claims: Sequence[Mapping[str, Any]]) -> str:
     found = {claim["id"]: claim["findings"] for claim in claims}
+    rows = []
+    for stated in STATED:
+        for name, finding in _findings(stated, found.get(stated.claim, ())):
+            mean, (low, high) = finding["mean"], finding["interval"]
+            numbers = (float("nan") if v is None else v for v in (mean, low, high))
+            measured = interval_text(*numbers)
+            rows.append((name, stated.paper, stated.where, measured, finding["runs"]))
     lines = [
         "# Numbers of the paper, side by side",
         "",
@@ -76,17 +83,8 @@ def _page(claims: Sequence[Mapping[str, Any]]) -> str:
         "our numbers are means over runs or sample sets with 95% intervals, from "
         "[claims.json](claims.json).",
         "",
-        "| number | in the paper | where | measured here | runs |",
-        "|---|---|---|---|---|",
+        *markdown(("number", "in the paper", "where", "measured here", "runs"), rows),
     ]
-    for stated in STATED:
-        for name, finding in _findings(stated, found.get(stated.claim, ())):
-            mean, (low, high) = finding["mean"], finding["interval"]
-            numbers = (float("nan") if v is None else v for v in (mean, low, high))
-            lines.append(
-                f"| {name} | {stated.paper} | {stated.where} | {interval_text(*numbers)} "
-                f"| {finding['runs']} |"
-            )
     return "\n".join([*lines, ""])
 
 
