@@ -19,7 +19,8 @@ from typing import Any, BinaryIO, NamedTuple, Self
 from rblspi.core.files import lock
 from rblspi.core.progress import say
 
-_CRC = re.compile(rb', "crc": "([0-9a-f]{8})"}\n')
+_END = re.compile(rb', "crc": "([0-9a-f]{8})"}')
+_CRC = re.compile(_END.pattern + rb"\n")
 _CRC_SIZE = len(', "crc": "00000000"}\n')
 
 
@@ -58,16 +59,28 @@ def _whole_lines(file: BinaryIO, name: str) -> Iterator[Line]:
     for number, line in enumerate(file, 1):
         body = line[:-_CRC_SIZE]
         found = _CRC.fullmatch(line, len(body))
-        if found is None or int(found[1], 16) != zlib.crc32(body):
+        whole = found is not None and int(found[1], 16) == zlib.crc32(body)
+        if not whole:
             wrong = wrong or number
-        elif wrong:
+        if wrong and (whole or _goes_on_after_a_record(line)):
             raise DamageError(
                 f"{name}, line {wrong}: the record is damaged, and others follow it: restore the "
                 "file, or delete the line to go on without it"
             )
-        else:
+        if whole:
             yield Line(number, start, body + b"}")
         start += len(line)
+
+
+def _goes_on_after_a_record(line: bytes) -> bool:
+    """Whether a whole record is in a line whose newline is something else now.
+
+    Nothing, or zeros, in place of the newline is how a write ends that was cut short.
+    """
+    for end in _END.finditer(line):
+        if int(end[1], 16) == zlib.crc32(line[: end.start()]):
+            return bool(line[end.end() :].strip(b"\0"))
+    return False
 
 
 class Journal:
