@@ -32,7 +32,7 @@ print(f"{logs.size:,} transitions in {len(list(logs.partitions()))} partitions")
 
 basis = RBFGrid(4, low=(-np.pi / 4, -1.0), high=(np.pi / 4, 1.0))
 local = FQI(basis, 3, discount=0.95).fit(logs)
-with Client(n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None) as client:
+with Client(n_workers=1, threads_per_worker=2, processes=False, dashboard_address=":0") as client:
     remote = FQI(basis, 3, discount=0.95).fit(DaskData(logs, client))
 print("the same weights:", np.array_equal(local.weights_, remote.weights_))
 
