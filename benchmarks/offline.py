@@ -29,7 +29,7 @@ import numpy as np
 
 from rblspi.core.compiled import jit
 from rblspi.core.intervals import share_interval
-from rblspi.core.linear_algebra import dot
+from rblspi.core.kernels import dot
 from rblspi.data import ParquetData, ParquetWriter, Transitions
 from rblspi.environments.chain_walk import ChainWalk
 from rblspi.features import OneHot, Polynomial, RBFGrid

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from rblspi import Agent
 from rblspi.core import check
 from rblspi.core.compiled import jit_borrowing, jit_inlined
-from rblspi.core.linear_algebra import dot
+from rblspi.core.kernels import dot
 from rblspi.core.types import Allowed, Integers, Vector
 from rblspi.features import BasisLike
 from rblspi.policies.choice import epsilon_greedy

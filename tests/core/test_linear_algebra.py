@@ -20,9 +20,12 @@ def test_rank_one_exchange() -> None:
     assert not la.rank_one_exchange(upper, np.zeros(12), 1e3 * w)
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 30, la.SMALL, la.SMALL + 1])
+SIZES = [1, 2, 3, 7, 8, 9, 15, 16, 17, 30, 65, 100]
+
+
+@pytest.mark.parametrize("size", SIZES)
 def test_a_factor_whitens_the_columns_behind_it(size: int) -> None:
-    """By loops and by LAPACK; columns after ``stop`` stay as they are."""
+    """Columns after ``stop`` stay as they are."""
     rng = np.random.default_rng(size)
     data = rng.standard_normal((2 * size, size))
     matrix = np.hstack([data.T @ data, rng.standard_normal((size, 9))])
@@ -33,29 +36,48 @@ def test_a_factor_whitens_the_columns_behind_it(size: int) -> None:
     behind = np.linalg.solve(upper.T, matrix[:, size : size + 7])
     np.testing.assert_allclose(result[:, size : size + 7], behind, rtol=1e-8, atol=1e-11)
     np.testing.assert_array_equal(result[:, size + 7 :], matrix[:, size + 7 :])
-    columns = matrix[:, size:].copy()
-    la.whiten_columns(upper.copy(), columns)
-    np.testing.assert_allclose(columns[:, :7], behind, rtol=1e-8, atol=1e-11)
     matrix[-1, size - 1] = -1.0
     assert not la.factor(matrix, size, size)
 
 
-@pytest.mark.parametrize("size", [*range(1, 10), 25, 64, 199])
-def test_compiled_sums_have_the_bits_of_the_written_order(size: int) -> None:
-    """No term is moved or fused, so a saved agent goes on with the same bits anywhere."""
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("columns", [1, 7, 8, 16, 21])
+def test_whitening_and_unwhitening_solve_by_a_factor(size: int, columns: int) -> None:
     rng = np.random.default_rng(size)
-    a, b = rng.standard_normal((2, size)) * 10.0 ** rng.integers(-8, 8, (2, size))
-    assert la.dot(a, b) == la.dot.py_func(a, b)
-    assert la.dot(a, b) == pytest.approx(a @ b, rel=1e-6)
-    data = rng.standard_normal((2 * size, size))
-    compiled, plain = data.T @ data, data.T @ data
-    assert la._factor_by_rows(compiled, size, size)
-    assert la._factor_by_rows.py_func(plain, size, size)
-    np.testing.assert_array_equal(compiled, plain)
-    results = [np.array([a, b]) for _ in range(2)]
-    la.back_substitute_two(compiled, *results[0])
-    la.back_substitute_two.py_func(compiled, *results[1])
-    np.testing.assert_array_equal(*results)
+    upper = np.triu(rng.standard_normal((size, size))) / size + 2.0 * np.eye(size)
+    below = upper + np.tril(np.full((size, size), np.nan), -1)  # is never read
+    right = rng.standard_normal((size, columns))
+    whitened, solved = right.copy(), right.copy()
+    la.whiten_columns(below, whitened)
+    np.testing.assert_allclose(upper.T @ whitened, right, rtol=1e-12, atol=1e-12)
+    la.unwhiten_columns(below, solved)
+    np.testing.assert_allclose(upper @ solved, right, rtol=1e-12, atol=1e-12)
+    one, other = right[:, 0].copy(), right[:, -1].copy()
+    la.back_substitute_two(below, one, other)
+    np.testing.assert_allclose(upper @ one, right[:, 0], rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(upper @ other, right[:, -1], rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_general_systems_are_solved_with_pivots(size: int) -> None:
+    """Also where a diagonal is 0; a matrix without an inverse is recognised."""
+    rng = np.random.default_rng(size)
+    matrix = rng.permutation(np.eye(size)) + 1e-3 * rng.standard_normal((size, size))
+    np.fill_diagonal(matrix, 0.0 if size > 1 else 1.0)
+    matrix += np.roll(np.eye(size), 1, axis=0)
+    solution, found = rng.standard_normal(size), np.zeros(size)
+    system = np.column_stack([matrix, matrix @ solution])
+    assert la.solve_general(system.copy(), found)
+    error = 1e-13 * np.linalg.cond(matrix) * np.linalg.norm(solution)
+    np.testing.assert_allclose(found, solution, rtol=0.0, atol=error)
+    system[size // 2] = 0.0
+    assert not la.solve_general(system, found)
+
+
+def test_a_pivot_whose_inverse_is_infinite_is_a_pivot() -> None:
+    found = np.zeros(2)
+    assert la.solve_general(np.array([[1e-309, 0.0, 1e-309], [0.0, 2.0, 4.0]]), found)
+    np.testing.assert_allclose(found, [1.0, 2.0])
 
 
 def test_all_finite() -> None:

@@ -47,6 +47,15 @@ def relative(a: np.ndarray, b: np.ndarray) -> float:
     return float(np.linalg.norm(a - b) / np.linalg.norm(b))
 
 
+def rounding(posterior: IncrementalPosterior, updates: int) -> float:
+    """What rounding may do to the posterior in so many updates.
+
+    Every update solves by factors R of C, to a relative error of eps cond(R) = eps cond(C)^1/2.
+    """
+    gram = posterior.statistics.gram + posterior.ridge * np.eye(posterior.statistics.features)
+    return updates * np.finfo(float).eps * float(np.linalg.cond(gram).max()) ** 0.5
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::rblspi.model.posterior.ConditionWarning")
 @pytest.mark.parametrize(
@@ -73,8 +82,9 @@ def test_a_million_transitions(alpha: float, beta: float, update_every: int, met
     assert posterior.method == method
     assert posterior.counters[incremental.TRANSITIONS] == steps - steps % update_every
     sigma, g = from_sums(posterior)
-    assert relative(precision(posterior), sigma) < 1e-8
-    assert relative(right_hand_side(posterior), g) < 1e-8
+    tolerance = max(1e-8, rounding(posterior, incremental.REBUILD_EVERY // update_every))
+    assert relative(precision(posterior), sigma) < tolerance
+    assert relative(right_hand_side(posterior), g) < tolerance
     mean = np.linalg.solve(sigma, g)
     condition = np.linalg.cond(sigma)
     assert relative(agent.state.mean, mean) < max(1e-8, 1e-14 * condition)
@@ -146,7 +156,7 @@ def test_the_agents_of_all_methods_agree() -> None:
         agent = RBLSPI(
             CAR, RBFGrid(8), prior_precision=0.01, noise_precision=1.0, update_every=8, seed=2
         )
-        agent.state = agent.state._replace(posterior=agent.state.posterior._replace(method=method))
+        agent.state.posterior.method[0] = method
         agents.append(agent.learn(2000))
     one = agents[0].state.posterior
     for agent in agents[1:]:

@@ -17,6 +17,7 @@ import pytest
 from rblspi import OPSRL, RBLSPI, Agent, FunctionBasis, OnlineLSPI, RBFGrid
 from rblspi.core import archive
 from rblspi.core.archive import FileError
+from rblspi.model.incremental import BLOCK_UPDATE, RANK_ONE, RECOMPUTE
 from rblspi.online import agent_file
 from tests.support.agents import assert_same_bits
 from tests.support.domains import DOMAINS, Domain
@@ -42,6 +43,17 @@ for path in paths:
     agent.learn(int(steps), reset_num_timesteps=False)
     agent.save(path)
 """
+
+
+@pytest.mark.parametrize("method", [RECOMPUTE, BLOCK_UPDATE, RANK_ONE])
+def test_a_posterior_goes_on_by_the_method_it_was_updated_by(method: int, tmp_path: Path) -> None:
+    """Which one is fastest may change from version to version, and not what an agent knows."""
+    agent, other = (RBLSPI(CAR, RBFGrid(3), update_every=5, seed=1) for _ in range(2))
+    for learner in (agent, other):
+        learner.state.posterior.method[0] = method
+    agent.learn(103).save(tmp_path / "agent.npz")
+    loaded = RBLSPI.load(tmp_path / "agent.npz")
+    assert_same_bits(other.learn(250), loaded.learn(147, reset_num_timesteps=False))
 
 
 @pytest.mark.slow

@@ -114,7 +114,7 @@ def test_wrong_numbers_with_a_right_digest_only_give_wrong_numbers(
                 assert "rescale the rewards" in str(error)  # noqa: PT017
 
 
-@pytest.mark.parametrize(("kind", "version"), [("RBLSPI", 9), ("LinearPolicy", 3)])
+@pytest.mark.parametrize(("kind", "version"), [("RBLSPI", 10), ("LinearPolicy", 3)])
 def test_another_version_is_refused_with_a_sentence(
     kind: str, version: int, tmp_path: Path
 ) -> None:

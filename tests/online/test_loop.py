@@ -166,7 +166,7 @@ def test_without_rewards_the_weights_are_zero_and_nothing_is_factorised() -> Non
         for name in ("Sparse", "")
     )
     assert not sparse.state.weights.any()
-    assert not sparse.state.workspace_square.any()
+    assert not sparse.state.workspace_system.any()
     assert standard.state.weights.any()
 
 

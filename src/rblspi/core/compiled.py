@@ -50,12 +50,12 @@ def jit(function: Function, *, counting: bool = True, **options: Any) -> Functio
     """Compile on first use, cache on disk, run without the interpreter lock.
 
     Division by zero follows IEEE 754, as in NumPy. The plain function is ``.py_func``. Every
-    function states whether it counts references (see `jit_borrowing`); otherwise it would
-    inherit that from whichever function calls it first. The option is private to Numba.
+    function states whether it counts references (see `jit_borrowing`, the option is private to
+    Numba) and whether it is inlined at any price; otherwise it would inherit that from whichever
+    function calls it first, and all that an agent calls would be compiled into its loop.
     """
-    compiled: Function = numba.njit(nogil=True, error_model="numpy", _nrt=counting, **options)(
-        function
-    )
+    stated = {"forceinline": False, "_nrt": counting, **options}
+    compiled: Function = numba.njit(nogil=True, error_model="numpy", **stated)(function)
     if is_compiled(compiled):  # Numba can be told to do nothing
         compiled._cache = CodeCache(function)  # type: ignore[attr-defined]
     return compiled

@@ -1,80 +1,29 @@
-"""Factor and solve inside compiled code: BLAS and LAPACK by name, and rank-one updates.
+"""Factor and solve inside compiled code, and update factors.
 
 A symmetric positive definite matrix F is stored as its upper triangular factor R, F = R'R, by
-rows. Only the upper triangle of F is read. Rows may be longer than R has columns: the further
-columns are right-hand sides that are transformed along with it.
+rows. Only the upper triangles of F and R are read. Rows may be longer than R has columns: the
+further columns are right-hand sides that are transformed along with it.
 
-Compiled code that calls a function by its address cannot be cached on disk; code that calls it
-by a name can. The addresses of SciPy's BLAS and LAPACK are therefore given names here.
+Everything proceeds by a few rows at a time, so that most of the work is in `kernels`.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
 
-import llvmlite.binding
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.core import cgutils
-from numba.extending import get_cython_function_address, intrinsic
-from numpy.typing import NDArray
 
-from rblspi.core.compiled import jit, jit_borrowing
+from rblspi.core.compiled import jit_borrowing
+from rblspi.core.kernels import (
+    ROWS,
+    add_product,
+    dot,
+    factor_block,
+    subtract,
+    unwhiten_product,
+    whiten_product,
+)
 from rblspi.core.types import Matrix, Vector
-
-_LIBRARY = {
-    "dgemm": "blas",
-    "dsyrk": "blas",
-    "dtrsm": "blas",
-    "dpotrf": "lapack",
-    "dpocon": "lapack",
-    "dgesv": "lapack",
-}
-for _name, _library in _LIBRARY.items():
-    llvmlite.binding.add_symbol(
-        f"rblspi_{_name}", get_cython_function_address(f"scipy.linalg.cython_{_library}", _name)
-    )
-
-
-@intrinsic(prefer_literal=True)  # type: ignore[untyped-decorator]
-def _fortran(_context: Any, name: Any, *arguments: Any) -> Any:
-    """Call a Fortran routine; everything goes by reference. Returns its last integer argument.
-
-    LAPACK's last argument is ``info``. Characters are literal strings, integers become 32 bits.
-    """
-
-    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        pointers, last = [], None
-        unpacked = cgutils.unpack_tuple(builder, values[1])
-        for kind, value in zip(signature.args[1], unpacked, strict=True):
-            if isinstance(kind, types.Array):
-                pointers.append(context.make_array(kind)(context, builder, value).data)
-                continue
-            if isinstance(kind, types.StringLiteral):
-                value = ir.Constant(ir.IntType(8), ord(kind.literal_value))
-            elif isinstance(kind, types.Integer):
-                value = context.cast(builder, value, kind, types.int32)
-            slot = cgutils.alloca_once_value(builder, value)
-            builder.store(value, slot)
-            last = slot if isinstance(kind, types.Integer) else last
-            pointers.append(slot)
-        function = cgutils.get_or_insert_function(
-            builder.module,
-            ir.FunctionType(ir.VoidType(), [p.type for p in pointers]),
-            f"rblspi_{name.literal_value}",
-        )
-        builder.call(function, pointers)
-        return builder.load(last)
-
-    # Literal integers would make one call's type differ from the next one's.
-    plain = [types.unliteral(a) if isinstance(a, types.Integer) else a for a in arguments]
-    return types.int32(name, types.StarArgTuple.from_types(plain)), generate
-
-
-#: size up to which loops are faster than LAPACK
-SMALL = 80
 
 
 @jit_borrowing
@@ -93,32 +42,11 @@ def copy(source: Matrix, target: Matrix) -> None:
 
 
 @jit_borrowing
-def add_product(alpha: float, a: Matrix, b: Matrix, beta: float, c: Matrix) -> None:
-    """C <- alpha A B + beta C."""
-    m, n = c.shape
-    _fortran("dgemm", "N", "N", n, m, a.shape[1], alpha, b, b.shape[1], a, a.shape[1], beta, c, n)
-
-
-@jit_borrowing
-def add_product_nt(alpha: float, a: Matrix, b: Matrix, beta: float, c: Matrix) -> None:
-    """C <- alpha A B' + beta C; rows of C may be longer than the result."""
-    m, n = len(a), len(b)
-    k = a.shape[1]
-    _fortran("dgemm", "T", "N", n, m, k, alpha, b, k, a, k, beta, c, c.shape[1])
-
-
-@jit_borrowing
-def add_product_tn(alpha: float, a: Matrix, b: Matrix, beta: float, c: Matrix) -> None:
-    """C <- alpha A'B + beta C."""
-    m, n = c.shape
-    _fortran("dgemm", "N", "T", n, m, len(a), alpha, b, n, a, m, beta, c, n)
-
-
-@jit_borrowing
-def add_square(alpha: float, a: Matrix, beta: float, c: Matrix) -> None:
-    """C <- alpha A'A + beta C, upper triangle only; A may be a slice of longer rows."""
-    n, width = c.shape[1], a.strides[0] // a.itemsize
-    _fortran("dsyrk", "L", "N", n, len(a), alpha, a, width, beta, c, n)
+def clear(matrix: Matrix) -> None:
+    """Write zeros over a matrix."""
+    for i in range(len(matrix)):
+        for j in range(matrix.shape[1]):
+            matrix[i, j] = 0.0
 
 
 @jit_borrowing
@@ -127,75 +55,83 @@ def factor(matrix: Matrix, size: int, stop: int) -> bool:
 
     F is the leading square of this size. Returns False if it is not positive definite.
     """
-    if size <= SMALL:
-        return _factor_by_rows(matrix, size, stop)
-    width = matrix.shape[1]
-    if _fortran("dpotrf", "L", size, matrix, width, 0) != 0:
-        return False
-    if stop > size:
-        extra = matrix[:, size:]
-        _fortran("dtrsm", "R", "L", "T", "N", stop - size, size, 1.0, matrix, width, extra, width)
+    for i in range(0, size, ROWS):
+        end = min(i + ROWS, size)
+        above, block = matrix[:i, i:end], matrix[i:end, i:end]
+        add_product(-1.0, above, above, block)
+        if not factor_block(block):
+            return False
+        whiten_product(block, above, matrix[:i, end:stop], matrix[i:end, end:stop])
     return True
-
-
-@jit_borrowing
-def whiten_rows(upper: Matrix, rows: Matrix) -> None:
-    """B <- R'^-1 b for every row b."""
-    p, n = rows.shape
-    _fortran("dtrsm", "L", "L", "N", "N", n, p, 1.0, upper, upper.shape[1], rows, n)
-
-
-@jit_borrowing
-def unwhiten_rows(upper: Matrix, rows: Matrix) -> None:
-    """V <- R^-1 v for every row v."""
-    p, n = rows.shape
-    _fortran("dtrsm", "L", "L", "T", "N", n, p, 1.0, upper, upper.shape[1], rows, n)
 
 
 @jit_borrowing
 def whiten_columns(upper: Matrix, columns: Matrix) -> None:
     """B <- R'^-1 B."""
-    n, m = columns.shape
-    if n <= SMALL:
-        _whiten_by_rows(upper, columns)
-        return
-    _fortran("dtrsm", "R", "L", "T", "N", m, n, 1.0, upper, upper.shape[1], columns, m)
+    size = len(columns)
+    for i in range(0, size, ROWS):
+        end = min(i + ROWS, size)
+        whiten_product(upper[i:end, i:end], upper[:i, i:end], columns[:i], columns[i:end])
 
 
 @jit_borrowing
-def solve_general(matrix: Matrix, right: Vector, pivots: NDArray[np.int32]) -> bool:
-    """Solve A theta = b by LU factors; ``matrix`` holds A' and both arrays are overwritten."""
-    n = len(right)
-    return bool(_fortran("dgesv", n, 1, matrix, matrix.shape[1], pivots, right, n, 0) == 0)
-
-
-@jit
-def reciprocal_condition(upper: Matrix, size: int, norm: float) -> float:
-    """Estimate 1 / cond(F) from its factor and the 1-norm of F."""
-    result = np.zeros(1)
-    work = np.empty(3 * size)
-    integers = np.empty(size, np.int32)
-    _fortran("dpocon", "L", size, upper, upper.shape[1], norm, result, work, integers, 0)
-    return float(result[0])
+def unwhiten_columns(upper: Matrix, columns: Matrix) -> None:
+    """V <- R^-1 V."""
+    size = len(columns)
+    for end in range(size, 0, -ROWS):
+        i = max(end - ROWS, 0)
+        right = upper[i:end, end:size].T
+        unwhiten_product(upper[i:end, i:end], right, columns[end:], columns[i:end])
 
 
 @jit_borrowing
-def dot(a: Vector, b: Vector) -> float:
-    """a'b, as four sums that do not wait for one another.
+def solve_general(system: Matrix, solution: Vector) -> bool:
+    """Solve A theta = b by LU factors with partial pivoting; rows of the system are [A b].
 
-    The order is written out. A compiler that may choose it chooses anew wherever the function is
-    inlined, and the last bits then depend on what was compiled before.
+    The system is overwritten. Returns False if A is singular.
     """
-    n, rest = len(a), len(a) % 4
-    one, two, three, four = 0.0, 0.0, 0.0, 0.0
-    for i in range(rest):
-        one += a[i] * b[i]
-    for i in range(rest, n, 4):
-        one += a[i] * b[i]
-        two += a[i + 1] * b[i + 1]
-        three += a[i + 2] * b[i + 2]
-        four += a[i + 3] * b[i + 3]
-    return (one + two) + (three + four)
+    size = len(system)
+    for i in range(0, size, ROWS):
+        end = min(i + ROWS, size)
+        add_product(-1.0, system[i:, :i].T, system[:i, i:end], system[i:, i:end])
+        for j in range(i, end):
+            if not _exchange_for_pivot(system, j):
+                return False
+            _eliminate(system[j:, j:end])
+        add_product(-1.0, system[i:end, :i].T, system[:i, end:], system[i:end, end:])
+        for j in range(i, end):
+            for k in range(i, j):
+                subtract(system[j, end:], system[j, k], system[k, end:])
+    for i in range(size - 1, -1, -1):
+        known = dot(system[i, i + 1 : size], solution[i + 1 :])
+        solution[i] = (system[i, size] - known) / system[i, i]
+    return True
+
+
+@jit_borrowing
+def _exchange_for_pivot(system: Matrix, i: int) -> bool:
+    """Exchange row i for the one below it whose entry in column i is largest, unless all are 0."""
+    best, largest = i, 0.0
+    for j in range(i, len(system)):
+        if abs(system[j, i]) > largest:
+            best, largest = j, abs(system[j, i])
+    if best != i:
+        for k in range(system.shape[1]):
+            system[i, k], system[best, k] = system[best, k], system[i, k]
+    return largest > 0.0
+
+
+@jit_borrowing
+def _eliminate(block: Matrix) -> None:
+    """Subtract multiples of the first row from the others; these factors replace the column."""
+    pivot = block[0, 0]
+    inverse = 1.0 / pivot
+    for i in range(1, len(block)):
+        # The inverse of a subnormal number may be infinite.
+        factor = block[i, 0] * inverse if abs(pivot) > 1e-300 else block[i, 0] / pivot
+        block[i, 0] = factor
+        for k in range(1, block.shape[1]):
+            block[i, k] -= factor * block[0, k]
 
 
 @jit_borrowing
@@ -209,47 +145,6 @@ def all_finite(values: Vector) -> bool:
 
 # The loops below run over slices from their start: the compiler then sees that indices are in
 # range and vectorises, which is three times as fast.
-
-
-@jit_borrowing
-def _factor_by_rows(matrix: Matrix, size: int, stop: int) -> bool:
-    """As `factor`."""
-    for i in range(size):
-        row = matrix[i, i:stop]
-        _subtract_rows(row, matrix, i, matrix, i)
-        if not row[0] > 0.0:
-            return False
-        _multiply(row, 1.0 / math.sqrt(row[0]))
-    return True
-
-
-@jit_borrowing
-def _whiten_by_rows(upper: Matrix, columns: Matrix) -> None:
-    """As `whiten_columns`."""
-    for i in range(len(columns)):
-        _subtract_rows(columns[i], upper, i, columns, 0)
-        _multiply(columns[i], 1.0 / upper[i, i])
-
-
-@jit_borrowing
-def _subtract_rows(row: Vector, upper: Matrix, i: int, rows: Matrix, start: int) -> None:
-    """Subtract R_ji times row j from a row, for all j < i, mostly four at a time."""
-    for j in range(i % 4):
-        a, first = upper[j, i], rows[j, start:]
-        for k in range(len(row)):
-            row[k] -= a * first[k]
-    for j in range(i % 4, i, 4):
-        a, b, c, d = upper[j, i], upper[j + 1, i], upper[j + 2, i], upper[j + 3, i]
-        first, second = rows[j, start:], rows[j + 1, start:]
-        third, fourth = rows[j + 2, start:], rows[j + 3, start:]
-        for k in range(len(row)):
-            row[k] -= a * first[k] + b * second[k] + c * third[k] + d * fourth[k]
-
-
-@jit_borrowing
-def _multiply(row: Vector, factor: float) -> None:
-    for k in range(len(row)):
-        row[k] *= factor
 
 
 @jit_borrowing

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rblspi.core.compiled import jit_borrowing
+from rblspi.core.compiled import jit_borrowing, jit_inlined
 from rblspi.core.types import Integers, Matrix, Vector
 
 #: the most transitions that a buffer holds: rows of this many fill the processor's cache
@@ -51,7 +51,7 @@ def new_buffer(capacity: int, features: int) -> Buffer:
     )
 
 
-@jit_borrowing
+@jit_inlined
 def append(
     buffer: Buffer, x: Vector, action: int, reward: float, y: Vector, next_action: int
 ) -> None:
@@ -67,7 +67,7 @@ def append(
     size[0] = i + 1
 
 
-@jit_borrowing
+@jit_inlined
 def is_full(buffer: Buffer) -> bool:
     """Whether the transitions must be absorbed before the next one comes."""
     return bool(buffer.size[0] == len(buffer.action))

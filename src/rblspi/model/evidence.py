@@ -21,7 +21,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import eigh
+from scipy.linalg import eigh, svd
 
 from rblspi.core.types import Matrix, Vector
 from rblspi.model.statistics import Statistics, TDErrorSums
@@ -123,21 +123,35 @@ class _Rotated(NamedTuple):
 
 
 def _without_constant(sigma: Matrix, g: Vector, constant: Vector | None) -> _Rotated:
+    """Sigma and g without the constant function.
+
+    With Sigma = M'M and g = M'y, what is left of M and y is orthogonal to Mu. Where the discount is
+    near 1, Mu is small, and so are its rounding errors; those of Sigma u are not.
+    """
     k = len(g)
     unit = np.zeros(k) if constant is None else constant / np.linalg.norm(constant)
     sigma_u = sigma @ unit
-    curvature, slope = float(unit @ sigma_u), float(unit @ g)
     trace = float(np.trace(sigma)) or 1.0
+    values, vectors = eigh(sigma)
+    rounding = k * np.finfo(np.float64).eps * trace  # as in `numpy.linalg.matrix_rank`
+    known = values > rounding
+    root = np.sqrt(values[known])
+    m, y = root[:, None] * vectors[:, known].T, vectors[:, known].T @ g / root
+    along = m @ unit
+    curvature, slope = float(along @ along), float(along @ y)
+    others = np.eye(k)
     if curvature > 0.0:
         others = _complement(unit)
-        sigma = others.T @ (sigma - np.outer(sigma_u, sigma_u) / curvature) @ others
-        g = others.T @ (g - sigma_u * (slope / curvature))
-    values, vectors = eigh(sigma)
-    unknown = values <= np.finfo(np.float64).eps * trace  # rounding errors
-    values[unknown], target = 0.0, np.where(unknown, 0.0, vectors.T @ g)
-    if curvature > 0.0:
-        vectors = others @ vectors
-    return _Rotated(values, vectors, target, sigma_u, unit, curvature, slope, trace)
+        m = (m - np.outer(along, along @ m / curvature)) @ others
+        y = y - along * (slope / curvature)
+    left, singular, right = svd(m, full_matrices=True)
+    values = np.zeros(len(right))
+    values[: len(singular)] = singular**2
+    target = np.zeros(len(right))
+    target[: len(singular)] = singular * (left.T @ y)[: len(singular)]
+    unknown = values <= rounding
+    values[unknown], target[unknown] = 0.0, 0.0
+    return _Rotated(values, others @ right.T, target, sigma_u, unit, curvature, slope, trace)
 
 
 def _complement(unit: Vector) -> Matrix:

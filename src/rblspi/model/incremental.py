@@ -28,9 +28,11 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from rblspi.core import linear_algebra as la
 from rblspi.core.compiled import jit, jit_borrowing
+from rblspi.core.kernels import add_product, add_square
 from rblspi.core.types import Array, Integers, Matrix, Vector
 from rblspi.model.buffer import Buffer, gather
 from rblspi.model.statistics import Statistics, empty
@@ -40,7 +42,7 @@ class Workspace(NamedTuple):
     """Arrays to compute in; they hold nothing between calls."""
 
     x: Matrix  # X, rows by action          (capacity, n)
-    u: Matrix  # X C^-1, whitened or not    (capacity, n)
+    u: Matrix  # C^-1 X', whitened or not   (n, capacity)
     d: Matrix  # D and rewards              (capacity, k + 1)
     e: Matrix  # E                          (capacity, k + 1)
     small: Matrix  # I + X C^-1 X'          (capacity, capacity)
@@ -60,10 +62,14 @@ class IncrementalPosterior(NamedTuple):
     residual: Vector  # h - g'(R'R)^-1 g              (1,)
     ridge: float
     penalty: float  # lambda
-    method: int  # RECOMPUTE, BLOCK_UPDATE or RANK_ONE
+    method: Integers  # RECOMPUTE, BLOCK_UPDATE or RANK_ONE  (1,)
     counters: Integers  # transitions, rebuilds, failed downdates, factors with jitter
     jitter: Vector  # the most ever added to a diagonal to make it positive definite, (1,)
     workspace: Workspace
+
+    def integer_ranges(self, actions: int) -> dict[str, tuple[ArrayLike, ArrayLike]]:
+        """Lowest and highest values that a file may hold, by field."""
+        return {"method": (RECOMPUTE, RANK_ONE)}
 
 
 #: values of `IncrementalPosterior.method`
@@ -83,7 +89,7 @@ def fastest_method(period: int, weights: int) -> int:
     """
     if weights < 3 * period:
         return RECOMPUTE
-    return RANK_ONE if weights > 10 * period else BLOCK_UPDATE
+    return RANK_ONE if weights > 20 * period else BLOCK_UPDATE
 
 
 def new_incremental_posterior(
@@ -102,12 +108,12 @@ def new_incremental_posterior(
         residual=np.zeros(1),
         ridge=float(ridge),
         penalty=float(penalty),
-        method=int(method),
+        method=np.array([method], np.int64),
         counters=np.zeros(4, np.int64),
         jitter=np.zeros(1),
         workspace=Workspace(
             np.zeros((capacity, features)),
-            np.zeros((capacity, features)),
+            np.zeros((features, capacity)),
             np.zeros((capacity, k + 1)),
             np.zeros((capacity, k + 1)),
             np.zeros((capacity, capacity)),
@@ -133,14 +139,14 @@ def absorb(posterior: IncrementalPosterior, buffer: Buffer, discount: float) -> 
     buffer.size[0] = 0
     before = posterior.counters[TRANSITIONS] // REBUILD_EVERY
     posterior.counters[TRANSITIONS] += stop
-    if posterior.method == RECOMPUTE:
+    if posterior.method[0] == RECOMPUTE:
         return
     due = posterior.counters[TRANSITIONS] // REBUILD_EVERY > before
-    if posterior.method == RANK_ONE:
+    if posterior.method[0] == RANK_ONE:
         due = due or not _update_factor(posterior, rows_d[:stop], posterior.workspace.e[:stop])
     else:
-        la.add_square(1.0, rows_d[:stop], 1.0, posterior.normal)
-        la.add_square(-1.0, posterior.workspace.e[:stop], 1.0, posterior.normal)
+        add_square(1.0, rows_d[:stop], posterior.normal)
+        add_square(-1.0, posterior.workspace.e[:stop], posterior.normal)
     if due:
         rebuild(posterior)
 
@@ -150,12 +156,12 @@ def _absorb_action(posterior: IncrementalPosterior, action: int, start: int, sto
     """Add the rows of one action to its sums; find E before, and factor C after, if needed."""
     statistics = posterior.statistics
     x, d = posterior.workspace.x[start:stop], posterior.workspace.d[start:stop]
-    if posterior.method != RECOMPUTE:
+    if posterior.method[0] != RECOMPUTE:
         _find_e(posterior, action, x, d, posterior.workspace.e[start:stop])
-    la.add_product_tn(1.0, x, d, 1.0, statistics.cross[action])
-    la.add_product_tn(1.0, x, x, 1.0, statistics.gram[action])
+    add_product(1.0, x, d, statistics.cross[action])
+    add_product(1.0, x, x, statistics.gram[action])
     statistics.count[action] += len(x)
-    if posterior.method == RECOMPUTE:
+    if posterior.method[0] == RECOMPUTE:
         return
     if 20 * len(x) < x.shape[1]:
         for i in range(len(x)):
@@ -169,15 +175,16 @@ def _find_e(posterior: IncrementalPosterior, action: int, x: Matrix, d: Matrix, 
     """E = T^-1 (D - X C^-1 A), T T' = I + X C^-1 X', for the rows of one action."""
     p = len(x)
     upper, workspace = posterior.gram_factor[action], posterior.workspace
-    u, small = workspace.u[:p], workspace.small[:p]
-    la.copy(x, u)
-    la.whiten_rows(upper, u)
-    la.add_product_nt(1.0, u, u, 0.0, small)
+    u, small = workspace.u[:, :p], workspace.small[:p, :p]
+    la.copy(x.T, u)
+    la.whiten_columns(upper, u)
+    la.clear(small)
     for i in range(p):
-        small[i, i] += 1.0
-    la.unwhiten_rows(upper, u)
+        small[i, i] = 1.0
+    add_square(1.0, u, small)
+    la.unwhiten_columns(upper, u)
     la.copy(d, e)
-    la.add_product(-1.0, u, posterior.statistics.cross[action], 1.0, e)
+    add_product(-1.0, u, posterior.statistics.cross[action], e)
     la.factor(small, p, p)
     la.whiten_columns(small, e)
 
@@ -204,13 +211,14 @@ def _factor_with_jitter(
     n, stop = upper.shape
     jitter = 0.0
     while True:
-        largest = 0.0
+        largest, trace = 0.0, 0.0
         for i in range(n):
             la.copy_vector(matrix[i, i:n], upper[i, i:n])
             la.copy_vector(extra[i], upper[i, n:])
             largest = max(largest, upper[i, i])
+            trace += upper[i, i]
             upper[i, i] += diagonal + jitter
-        if la.factor(upper, n, stop) or not math.isfinite(jitter):
+        if la.factor(upper, n, stop) or not math.isfinite(trace + jitter):
             break
         posterior.counters[JITTERED] += 1
         jitter = max(10.0 * jitter, n * 2.2e-16 * (largest + diagonal), 1e-300)
@@ -233,7 +241,7 @@ def rebuild(posterior: IncrementalPosterior) -> None:
     """Derive from the sums what is otherwise updated."""
     posterior.counters[REBUILDS] += 1
     derive_normal(posterior)
-    if posterior.method == RANK_ONE:
+    if posterior.method[0] == RANK_ONE:
         _factor_normal(posterior)
 
 
@@ -246,7 +254,8 @@ def derive_normal(posterior: IncrementalPosterior) -> None:
         rows = posterior.workspace.whitened[a * n : (a + 1) * n]
         _factor_with_jitter(posterior, gram[a], cross[a], posterior.ridge, rows)
         la.copy(rows[:, :n], posterior.gram_factor[a])
-    la.add_square(1.0, posterior.workspace.whitened[:, n:], 0.0, posterior.normal)
+    la.clear(posterior.normal)
+    add_square(1.0, posterior.workspace.whitened[:, n:], posterior.normal)
 
 
 @jit_borrowing
@@ -263,9 +272,9 @@ def _factor_normal(posterior: IncrementalPosterior) -> None:
 @jit_borrowing
 def improve(posterior: IncrementalPosterior, mean: Vector, sampled: Vector) -> None:
     """The mean m, and m + R^-1 w in place of w: a sample of the posterior if w is beta^-1/2 z."""
-    if posterior.method == RECOMPUTE:
+    if posterior.method[0] == RECOMPUTE:
         derive_normal(posterior)
-    if posterior.method != RANK_ONE:
+    if posterior.method[0] != RANK_ONE:
         _factor_normal(posterior)
     k = len(posterior.factor)
     for i in range(k):

@@ -20,10 +20,9 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.linalg import cho_solve, qr, solve_triangular
+from scipy.linalg import cho_solve, lapack, qr, solve_triangular
 
 from rblspi.core import check
-from rblspi.core.linear_algebra import reciprocal_condition
 from rblspi.core.types import Array, Matrix, Vector
 from rblspi.model.evidence import estimate_precisions
 from rblspi.model.incremental import (
@@ -110,7 +109,7 @@ class Posterior:
             *(prior_precision, noise_precision),
         )
         # The method of the blocks takes the normal matrix as it is.
-        incremental = incremental._replace(penalty=alpha / beta, method=BLOCK_UPDATE)
+        incremental = incremental._replace(penalty=alpha / beta, method=np.array([BLOCK_UPDATE]))
         flat = None if constant is None else constant / np.linalg.norm(constant)
         if flat is not None:
             incremental.normal[:-1, :-1] -= incremental.penalty * np.outer(flat, flat)
@@ -325,7 +324,7 @@ def _scaled_condition(upper: Matrix) -> float:
     Rounding in Cholesky factors does not depend on the units of the features, and so neither
     should what is said about it.
     """
-    scaled = np.ascontiguousarray(upper / np.linalg.norm(upper, axis=0))
+    scaled = upper / np.linalg.norm(upper, axis=0)
     norm = float(np.linalg.norm(scaled.T @ scaled, 1))
-    reciprocal = reciprocal_condition(scaled, len(scaled), norm)
-    return 1.0 / reciprocal if reciprocal > 0.0 else math.inf
+    reciprocal, _ = lapack.dpocon(scaled, norm)
+    return 1.0 / float(reciprocal) if reciprocal > 0.0 else math.inf

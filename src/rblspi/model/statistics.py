@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike
 from rblspi.core import check
 from rblspi.core import linear_algebra as la
 from rblspi.core.compiled import jit, jit_borrowing
+from rblspi.core.kernels import add_product
 from rblspi.core.types import Array, Integers, Matrix, Vector
 from rblspi.model.buffer import TERMINAL
 
@@ -309,14 +310,15 @@ def _add_products(
     if first == last:
         return
     statistics.count[a] += last - first
-    la.add_product_tn(1.0, x[first:last], x[first:last], 0.0, product)
+    la.clear(product)
+    add_product(1.0, x[first:last], x[first:last], product)
     statistics.gram[a] += product
     _add_to_columns(statistics.cross[a], a * n, 1.0, product)
     for b in range(len(starts) - 2):
         first, last = starts[b + 1], starts[b + 2]
         if first < last:
-            la.add_product_tn(1.0, x[first:last], y[first:last], 0.0, product)
-            _add_to_columns(statistics.cross[a], b * n, -discount, product)
+            cross = statistics.cross[a, :, b * n : (b + 1) * n]
+            add_product(-discount, x[first:last], y[first:last], cross)
 
 
 @jit

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     AgentType = TypeVar("AgentType", bound=Agent)
 
 FORMAT = "rblspi-agent"
-VERSION = 9
+VERSION = 10
 
 
 class Description(NamedTuple):

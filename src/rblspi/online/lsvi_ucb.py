@@ -33,6 +33,7 @@ from scipy.linalg import block_diag
 from rblspi.core import check
 from rblspi.core import linear_algebra as la
 from rblspi.core.compiled import jit_inlined
+from rblspi.core.kernels import dot
 from rblspi.core.types import Allowed, Array, Integers, Matrix, Vector
 from rblspi.data.transitions import Transitions
 from rblspi.environments.lookup import EnvironmentLike
@@ -60,7 +61,7 @@ class State(NamedTuple):
     factors: Array  # R_a / beta, where R_a'R_a = Lambda_a         (actions, n, n)
     beta: Vector  #                                                (1,)
     counters: Integers  # see `planning_agent`                     (4,)
-    workspace_row: Matrix  #                                       (1, n)
+    workspace: Vector  #                                           (n,)
 
     def integer_ranges(self, actions: int) -> dict[str, tuple[ArrayLike, ArrayLike]]:
         """Lowest and highest values that compiled code can use as indices, by field."""
@@ -71,7 +72,7 @@ def _new_state(weights: Vector, actions: int, root: float) -> State:
     n = len(weights) // actions
     factors = np.tile(root * np.eye(n), (actions, 1, 1))
     counters = np.zeros(4, np.int64)
-    return State(weights[None, :].copy(), factors, np.ones(1), counters, np.zeros((1, n)))
+    return State(weights[None, :].copy(), factors, np.ones(1), counters, np.zeros(n))
 
 
 @jit_inlined
@@ -81,11 +82,11 @@ def act(agent: State, x: Vector, allowed: Allowed, rng: Any) -> int:
     for a in range(len(agent.factors)):
         if not allowed[a]:
             continue
-        row = agent.workspace_row[0]
-        la.copy_vector(x, row)
-        la.whiten_rows(agent.factors[a], agent.workspace_row)
-        mean = la.dot(agent.weights[0, a * n : (a + 1) * n], x)
-        bound = mean + math.sqrt(la.dot(row, row))  # line 5
+        whitened = agent.workspace
+        la.copy_vector(x, whitened)
+        la.whiten_columns(agent.factors[a], whitened.reshape(n, 1))
+        mean = dot(agent.weights[0, a * n : (a + 1) * n], x)
+        bound = mean + math.sqrt(dot(whitened, whitened))  # line 5
         if best < 0 or bound > highest:
             best, highest = a, bound
     return max(best, 0)  # line 6

@@ -16,12 +16,13 @@ from typing import Any, Literal, NamedTuple
 
 import numba
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from rblspi.core import check
 from rblspi.core import linear_algebra as la
-from rblspi.core.compiled import jit, jit_borrowing, jit_inlined
-from rblspi.core.types import Allowed, Integers, Matrix, Vector
+from rblspi.core.compiled import jit_borrowing, jit_inlined
+from rblspi.core.kernels import add_product
+from rblspi.core.types import Allowed, Array, Integers, Matrix, Vector
 from rblspi.environments.lookup import EnvironmentLike
 from rblspi.features import BasisLike
 from rblspi.model.buffer import CAPACITY, TERMINAL, Buffer, append, gather, is_full, new_buffer
@@ -42,7 +43,7 @@ class State(NamedTuple):
     """What the algorithm carries from step to step."""
 
     buffer: Buffer
-    cross: Matrix  # [A, b], a block of rows for every action  (actions, n, k + 1)
+    cross: Array  # [A, b], a block of rows for every action  (actions, n, k + 1)
     weights: Vector  # theta                                   (k,)
     epsilon: Vector  #                                         (1,)
     chosen: Integers  # on-policy, the next action              (1,)
@@ -55,8 +56,8 @@ class State(NamedTuple):
     limit_ends: bool
     workspace_x: Matrix  # rows x                              (CAPACITY, n)
     workspace_d: Matrix  # rows d, r                           (CAPACITY, k + 1)
-    workspace_square: Matrix  # A' and its factors             (k, k)
-    workspace_pivots: NDArray[np.int32]  #                     (k,)
+    workspace_system: Matrix  # [A b] and its factors          (k, k + 1)
+    workspace_solution: Vector  #                              (k,)
 
     def integer_ranges(self, actions: int) -> dict[str, tuple[ArrayLike, ArrayLike]]:
         """Lowest and highest values that compiled code can use as indices, by field."""
@@ -102,31 +103,37 @@ def _absorb(agent: State) -> None:
         start = stop
         stop = gather(agent.buffer, agent.discount, action, start, x, d)
         if stop > start:
-            la.add_product_tn(1.0, x[start:stop], d[start:stop], 1.0, agent.cross[action])
+            add_product(1.0, x[start:stop], d[start:stop], agent.cross[action])
     agent.buffer.size[0] = 0
 
 
-@jit
+@jit_borrowing
 def _solve(agent: State) -> None:
     """Theta = A^-1 b; a singular A leaves the weights as they are, and is counted.
 
     As long as there were no rewards b = 0, and so is theta, without a factorisation.
     """
-    actions, n, _ = agent.cross.shape
-    k = actions * n
-    if not agent.cross[:, :, k].any():
+    actions, n = agent.cross.shape[:2]
+    if not _any_reward(agent.cross):
         agent.weights[:] = 0.0
         return
-    right = np.empty(k)
     for a in range(actions):
-        for i in range(n):
-            right[a * n + i] = agent.cross[a, i, k]
-            for j in range(k):
-                agent.workspace_square[j, a * n + i] = agent.cross[a, i, j]
-    if la.solve_general(agent.workspace_square, right, agent.workspace_pivots):
-        agent.weights[:] = right
+        la.copy(agent.cross[a], agent.workspace_system[a * n : (a + 1) * n])
+    if la.solve_general(agent.workspace_system, agent.workspace_solution):
+        la.copy_vector(agent.workspace_solution, agent.weights)
     else:
         agent.counters[SINGULAR] += 1
+
+
+@jit_borrowing
+def _any_reward(cross: Array) -> bool:
+    """Whether an entry of b is not 0."""
+    actions, n, width = cross.shape
+    for a in range(actions):
+        for i in range(n):
+            if cross[a, i, width - 1] != 0.0:
+                return True
+    return False
 
 
 def _new_state(
@@ -159,8 +166,8 @@ def _new_state(
         limit_ends,
         np.zeros((CAPACITY, n)),
         np.zeros((CAPACITY, k + 1)),
-        np.zeros((k, k)),
-        np.zeros(k, np.int32),
+        np.zeros((k, k + 1)),
+        np.zeros(k),
     )
 
 

@@ -147,7 +147,7 @@ def observe(agent: State, transition: Transition, rng: Any) -> None:
         agent.counters[DUE] = NEW_PLAN
 
 
-@jit_borrowing
+@jit_inlined
 def _is_beyond(agent: State, reward: float) -> bool:
     """Whether a reward is lower or higher than all before; it is then the lowest or highest."""
     prior, first = agent.prior, agent.counters[STEPS] == 0
@@ -159,7 +159,7 @@ def _is_beyond(agent: State, reward: float) -> bool:
     return bool(lower or higher)
 
 
-@jit_borrowing
+@jit_inlined
 def _lasts_too_long(agent: State) -> bool:
     """Where no episode has ended yet, a draw lasts for 1 / (1 - gamma) steps."""
     steps = agent.counters[STEPS] - agent.counters[DRAWN_AT]
@@ -208,7 +208,7 @@ def scale(agent: State) -> Scale:
     return Scale(centre, spread)
 
 
-@jit_borrowing
+@jit_inlined
 def _share_of_ends(agent: State, pair: int) -> float:
     end = end_of(agent.table)
     for i in range(agent.table.sizes[pair]):
@@ -239,7 +239,7 @@ def make_model(agent: State, explore: float) -> None:
         _model_pair(agent, pair, explore)
 
 
-@jit_borrowing
+@jit_inlined
 def _model_pair(agent: State, pair: int, explore: float) -> None:
     model, total = agent.table.workspace_model, 0.0
     states = end_of(agent.table)

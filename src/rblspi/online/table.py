@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rblspi.core.compiled import jit_borrowing
+from rblspi.core.compiled import jit_borrowing, jit_inlined
 from rblspi.core.types import Allowed, Integers, Matrix, Vector
 from rblspi.rollout.transition import Transition, is_terminal
 
@@ -103,13 +103,13 @@ def _new_plan(pairs: int, states: int, most: int) -> Plan:
     )
 
 
-@jit_borrowing
+@jit_inlined
 def end_of(table: Table) -> int:
     """The outcome that is the end of the episode: the number of states."""
     return len(table.workspace_plan.waiting)
 
 
-@jit_borrowing
+@jit_inlined
 def index(x: Vector) -> int:
     """The state of a one-hot vector."""
     for i in range(len(x)):
@@ -118,7 +118,7 @@ def index(x: Vector) -> int:
     return 0
 
 
-@jit_borrowing
+@jit_inlined
 def best_action(values: Vector, x: Vector, allowed: Allowed) -> int:
     """argmax_a Q(s, a) over the allowed actions; ties go to the first of them."""
     states, best = len(x), -1
@@ -129,7 +129,7 @@ def best_action(values: Vector, x: Vector, allowed: Allowed) -> int:
     return max(best, 0)
 
 
-@jit_borrowing
+@jit_inlined
 def allow(table: Table, x: Vector, allowed: Allowed) -> bool:
     """Write down which actions are allowed in a state; whether the last plan had others."""
     states, state, others = len(x), index(x), False
@@ -141,7 +141,7 @@ def allow(table: Table, x: Vector, allowed: Allowed) -> bool:
     return others
 
 
-@jit_borrowing
+@jit_inlined
 def count(table: Table, transition: Transition) -> tuple[int, int]:
     """Count a transition: its pair, and the place of its outcome, see `count_outcome`."""
     outcome = end_of(table)
@@ -154,7 +154,7 @@ def count(table: Table, transition: Transition) -> tuple[int, int]:
     return pair, place
 
 
-@jit_borrowing
+@jit_inlined
 def count_outcome(table: Table, pair: int, outcome: int) -> int:
     """Count a visit and what followed; the place of that, or NAMELESS if it is not kept."""
     size, n = table.sizes[pair], table.visits[pair]
@@ -176,7 +176,7 @@ def count_outcome(table: Table, pair: int, outcome: int) -> int:
     return int(size)
 
 
-@jit_borrowing
+@jit_inlined
 def differs(table: Table, pair: int) -> bool:
     """Whether a pair was visited, allowed or forbidden since the last plan."""
     visited = table.visits[pair] != table.visits_before[pair]
@@ -191,7 +191,7 @@ def take_note(table: Table) -> None:
         table.forbidden_before[pair] = table.forbidden[pair]
 
 
-@jit_borrowing
+@jit_inlined
 def take_reward(table: Table, pair: int, reward: float) -> None:
     """Mean and squares of the rewards of a pair, whose visit is counted already (Welford)."""
     rewards = table.rewards[pair]
@@ -200,7 +200,7 @@ def take_reward(table: Table, pair: int, reward: float) -> None:
     rewards[SQUARES] += difference * (reward - rewards[MEAN])
 
 
-@jit_borrowing
+@jit_inlined
 def reward_noise(table: Table) -> float:
     """The largest variance that the rewards of a pair have shown."""
     largest = 0.0
@@ -210,7 +210,7 @@ def reward_noise(table: Table) -> float:
     return largest
 
 
-@jit_borrowing
+@jit_inlined
 def concentration(table: Table, action: int) -> float:
     """The weight c, in visits, of what never followed an action.
 
@@ -222,7 +222,7 @@ def concentration(table: Table, action: int) -> float:
     return float(max(surprises[SURPRISES], 1.0) / max(surprises[EXPOSURE], 1.0))
 
 
-@jit_borrowing
+@jit_inlined
 def nameless(table: Table, pair: int) -> int:
     """Visits whose outcomes are not kept; they add to the weight of what never followed."""
     visits = table.visits[pair]

@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
-from rblspi.core.compiled import jit, jit_borrowing
-from rblspi.core.linear_algebra import dot
+from rblspi.core.compiled import jit, jit_inlined
+from rblspi.core.kernels import dot
 from rblspi.core.types import Allowed, Array, Integers, Matrix, Vector
 from rblspi.model.posterior import Posterior
 
 
-@jit_borrowing
+@jit_inlined
 def greedy(weights: Vector, x: Vector, allowed: Allowed) -> int:
     """argmax_a x'theta_a over the allowed actions; ties go to the first of them."""
     n = len(x)
@@ -95,9 +95,9 @@ class EpsilonGreedy:
         self, observations: NDArray[Any], x: Matrix, allowed: Allowed | None = None
     ) -> Integers:
         """Actions for rows of features, one draw after the other."""
-        weights, epsilon, rng = self.weights.ravel(), self.epsilon, self.rng
+        weights, epsilon, rng = self.weights.ravel().astype(np.float64), self.epsilon, self.rng
         masks = np.ones((len(x), len(self.weights)), np.uint8) if allowed is None else allowed
-        rows = zip(x, masks, strict=True)
+        rows = zip(np.ascontiguousarray(x, np.float64), masks, strict=True)
         return np.array([epsilon_greedy(weights, row, epsilon, mask, rng) for row, mask in rows])
 
 

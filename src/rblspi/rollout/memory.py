@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rblspi.core.check import LARGEST_COUNT
-from rblspi.core.compiled import jit_borrowing
+from rblspi.core.compiled import jit_borrowing, jit_inlined
 from rblspi.core.types import Integers, Mask, Matrix, Vector
 from rblspi.data.transitions import Transitions, extended
 from rblspi.rollout.transition import CONTINUES, TERMINATED, TRUNCATED, Transition
@@ -128,7 +128,7 @@ def new_memory(capacity: int, inputs: int, actions: int) -> Memory:
     )
 
 
-@jit_borrowing
+@jit_inlined
 def remember(
     memory: Memory, episode: int, step: int, observation: Vector, transition: Transition
 ) -> None:
