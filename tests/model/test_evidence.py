@@ -137,3 +137,22 @@ def test_without_rewards_there_is_a_posterior_all_the_same():
     errors.add(x, zeros, np.zeros(rows), DISCOUNT)
     found = Posterior.by_evidence(statistics, errors, np.array([0.0, 1.0]))
     np.testing.assert_array_equal(found.mean, 0.0)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_without_discount_the_noise_is_the_limit_of_that_with_one(seed):
+    """Where no transition ends an episode, the data then say nothing about the constant."""
+    rng, states, rows = np.random.default_rng(seed), 6, 1000
+    at = rng.integers(states, size=rows)
+    to = (at + rng.choice([-1, 1], rows)) % states
+    rewards = np.sin(at) - np.sin(to) + 0.1 * rng.standard_normal(rows)
+    noise = []
+    for discount in (1.0 - 1e-7, 1.0):
+        statistics, errors = empty(1, states), TDErrorSums.empty(1, states)
+        x, y, only = np.eye(states)[at], np.eye(states)[to], np.zeros(rows, np.int64)
+        accumulate(statistics, x, only, rewards, y, only, discount)
+        errors.add(y, only, rewards, discount)
+        posterior = Posterior.by_evidence(statistics, errors, constant=np.ones(states))
+        noise.append(posterior.noise_precision)
+    assert noise[1] == pytest.approx(noise[0], rel=1e-2)
+    assert noise[1] == pytest.approx(0.1**-2, rel=0.2)

@@ -164,3 +164,12 @@ def test_actions_are_whole_numbers():
 def test_the_discount_is_checked():
     with pytest.raises(ValueError, match=r"discount=1\.5 must lie between 0 and 1"):
         accumulate(empty(3, 2), *changed(2, 0.0), 1.5)
+
+
+@pytest.mark.parametrize("change", [np.asfortranarray, np.float32])
+def test_sums_that_are_not_stored_by_rows_are_refused(change):
+    sums = empty(2, 3)
+    with pytest.raises(ValueError, match="the sums cross have to be float64 and stored by rows"):
+        accumulate(
+            sums._replace(cross=change(sums.cross)), *batch(np.random.default_rng(0), 5, 3, 2), 0.9
+        )

@@ -21,7 +21,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import eigh, svd
+from scipy.linalg import eigh
 
 from rblspi.core.types import Matrix, Vector
 from rblspi.model.statistics import Statistics, TDErrorSums
@@ -126,7 +126,9 @@ def _without_constant(sigma: Matrix, g: Vector, constant: Vector | None) -> _Rot
     """Sigma and g without the constant function.
 
     With Sigma = M'M and g = M'y, what is left of M and y is orthogonal to Mu. Where the discount is
-    near 1, Mu is small, and so are its rounding errors; those of Sigma u are not.
+    near 1, Mu is small, and so are its rounding errors; those of Sigma u are not. Where Mu is
+    nothing but rounding errors, as without discount and terminal states, the data say nothing
+    about the constant: its weight stays zero.
     """
     k = len(g)
     unit = np.zeros(k) if constant is None else constant / np.linalg.norm(constant)
@@ -139,12 +141,14 @@ def _without_constant(sigma: Matrix, g: Vector, constant: Vector | None) -> _Rot
     m, y = root[:, None] * vectors[:, known].T, vectors[:, known].T @ g / root
     along = m @ unit
     curvature, slope = float(along @ along), float(along @ y)
-    others = np.eye(k)
-    if curvature > 0.0:
-        others = _complement(unit)
-        m = (m - np.outer(along, along @ m / curvature)) @ others
+    if curvature > rounding:
+        m = m - np.outer(along, along @ m / curvature)
         y = y - along * (slope / curvature)
-    left, singular, right = svd(m, full_matrices=True)
+    else:
+        curvature = 0.0
+    others = np.eye(k) if constant is None else _complement(unit)
+    m = m @ others
+    left, singular, right = np.linalg.svd(m, full_matrices=True)
     values = np.zeros(len(right))
     values[: len(singular)] = singular**2
     target = np.zeros(len(right))

@@ -159,6 +159,12 @@ def accumulate(
     discount : float, or ndarray of shape (N,)
         gamma, the same for all transitions in the sums, or that of each.
     """
+    for name in ("gram", "cross"):
+        sums: Array = getattr(statistics, name)
+        if not (sums.flags.c_contiguous and sums.dtype == np.float64):
+            raise ValueError(
+                f"the sums {name} have to be float64 and stored by rows, as `empty` makes them"
+            )
     x, y = _numbers("x", x, 2), _numbers("y", y, 2)
     rewards = _numbers("rewards", rewards, 1)
     actions = _choices("actions", actions, 0, statistics.actions)
