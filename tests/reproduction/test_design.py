@@ -39,7 +39,7 @@ def test_a_reading_affects_the_claims_about_its_domain():
 
     def affected(text):
         reading = parse([text])
-        return {c.id for c in SMALL.judged if curves(c, reading) != curves(c, DEFAULT)}
+        return {c.id for c in SMALL.judged() if curves(c, reading) != curves(c, DEFAULT)}
 
     assert affected("pole-force=1") == {"pole-2"}
     assert affected("integration=euler") == {f"pendulum-{i}" for i in (1, 2, 3, 4)}

@@ -33,7 +33,7 @@ def test_every_claim_is_judged_and_those_of_the_design_under_every_reading():
     claims = {claim["id"]: claim for claim in read("claims.json")["claims"]}
     assert list(claims) == [claim.id for claim in CLAIMS]
     studied = {claim["id"]: claim for claim in read("readings.json")["claims"]}
-    assert list(studied) == [claim.id for claim in SMALL.judged]
+    assert list(studied) == [claim.id for claim in SMALL.judged()]
     for name, claim in studied.items():
         verdicts = {cell["reading"]: cell["verdict"] for cell in claim["readings"]}
         assert claims[name]["readings"] == verdicts

@@ -6,12 +6,14 @@ from rblspi.experiments.definitions import unique
 from rblspi.experiments.tasks import rehearse
 from rblspi.features import basis_from_settings
 from rblspi.reproduction import figures as paper
+from rblspi.reproduction.claims import Scope
 from rblspi.reproduction.figures import FIGURES
 from rblspi.reproduction.readings import (
     DEFAULT,
     FACTORS,
     SOURCES,
     in_full,
+    judged_by,
     name_of,
     one_at_a_time,
     parse,
@@ -29,7 +31,8 @@ def changed(reading):
 def test_the_default_is_what_the_figures_have_and_every_other_level_is_not(factor):
     assert not changed({factor.name: factor.default})
     for level in factor.levels[1:]:
-        assert changed({factor.name: level})
+        reading = {factor.name: level}
+        assert changed(reading) or judged_by(reading, Scope()) != Scope()
     names = [level.name for level in factor.levels]
     assert len(set(names)) == len(names) >= 2
     assert all(level.says and level.source for level in factor.levels)
@@ -53,10 +56,17 @@ def test_the_order_of_factors_does_not_matter():
 
 def test_a_source_is_followed_throughout():
     followed = parse(["busoniu"])
-    assert followed == parse(["centres=edge", "ridge=1e-3", "epsilon=slow", "diagonal=1e-3"])
+    assert followed == parse(["centres=edge", "width=0.71", "epsilon=slow", "diagonal=1e-3"])
     assert name_of(followed) == "busoniu"
     assert in_full(parse(["lagoudakis-parr", "limit=ends"])) == (
-        "centres=edge + width=unit + limit=ends + pendulum-start=0.01"
+        "centres=edge + width=unit + limit=ends"
+    )
+
+
+def test_the_letter_of_the_paper_keeps_what_the_paper_says_elsewhere():
+    """K = 500 is the end of an episode there, and the chain has the code of Lagoudakis and Parr."""
+    assert in_full(SOURCES["to-the-letter"]) == (
+        "pendulum-range=90 + count=from-zero + pole-force=1"
     )
 
 

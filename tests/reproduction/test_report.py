@@ -25,7 +25,7 @@ def report(tmp_path_factory):
     """The whole paper, from invented runs."""
     folder = tmp_path_factory.mktemp("report")
     figures = [invented(quick(figure)) for figure in FIGURES.values()]
-    cells = {claim.id: tuple(_cell(claim, r) for r in SMALL.readings) for claim in SMALL.judged}
+    cells = {claim.id: tuple(_cell(claim, r) for r in SMALL.readings) for claim in SMALL.judged()}
     write_study(Study(SMALL, (), cells), folder)
     return write_report(figures, folder)
 

@@ -65,6 +65,22 @@ def test_a_claim_is_judged_under_every_reading_that_changes_something(invented):
     )
 
 
+def test_a_claim_may_hold_by_the_end_of_the_runs_alone(read_invented):
+    """beta = 0.1 is worse for 150 episodes and then better, by less."""
+
+    def steps(curve):
+        better = np.where(np.arange(300) < 150, -50.0, 10.0)
+        ours = 100.0 + better * (curve.settings.get("noise_precision") == 0.1)
+        return 200.0 + ours * (curve.algorithm == "rblspi")
+
+    final = parse(["performance=final"])
+    study = read_invented(steps, replace(POLE, readings=(DEFAULT, final)))
+    assert study.verdicts("pole-2") == {"default": "does not hold", "performance=final": "holds"}
+    assert len(parts([study.design])[0][0].curves) == len(study.design.curves(DEFAULT))
+    other = read_invented(steps, replace(POLE, claims=("pendulum-4",), readings=(DEFAULT, final)))
+    assert list(other.verdicts("pendulum-4")) == ["default"]  # its rule names the end of the runs
+
+
 def test_what_moves_a_claim_most_comes_first(invented):
     largest, *_ = invented.shifts("pole-2")
     assert name_of(largest.reading) == "pole-force=1"

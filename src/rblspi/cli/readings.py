@@ -82,7 +82,7 @@ def _run(designs: Sequence[Design], store: Store, jobs: int, cluster: str | None
 
 def _only(design: Design, claims: Sequence[str]) -> Design:
     """The part of a design that some claims need; all of it if none are named."""
-    known = [claim.id for claim in design.judged]
+    known = [claim.id for claim in design.judged()]
     for name in claims:
         if name not in known:
             raise ValueError(f"{name!r} is no claim of this design: {nearest(name, known)}")

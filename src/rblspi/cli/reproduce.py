@@ -133,7 +133,7 @@ def reproduce(
             for figure, number in zip(chosen, numbers, strict=True)
         ]
     name = name_of(read_as) if read_as else ""
-    _report(results, report or folder / name, exports, name)
+    _report(results, report or folder / name, exports, read_as)
 
 
 def _chosen(
@@ -224,7 +224,10 @@ def run_figures(
 
 
 def _report(
-    results: list[FigureResult], folder: Path, exports: Sequence[tuple[Path, bool]], reading: str
+    results: list[FigureResult],
+    folder: Path,
+    exports: Sequence[tuple[Path, bool]],
+    reading: Reading,
 ) -> None:
     from rblspi.experiments.export import export
     from rblspi.reproduction.report import write_report

@@ -4,7 +4,9 @@ Every claim stands above the function that measures it. The rules of `rblspi.exp
 turn what it finds into a verdict. They were written before the runs were made.
 
 *Final* steps and returns are means over the last 100 episodes of a run. *Overall* ones are means
-over all its episodes, which is the height of the learning curve.
+over all its episodes, which is the height of the learning curve. Where the paper says "better" or
+"best" it does not say by which of them: claims that compare settings are judged by the overall ones
+unless their scope says otherwise.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 
@@ -45,12 +47,19 @@ BEST_PUDDLE_RETURN = -18.7
 OPTIMAL_CHAIN = (0,) * 10 + (1,) * 10
 
 
+Performance = Literal["overall", "final"]
+
+
 @dataclass(frozen=True)
 class Scope:
-    """On how much of the paper a claim is judged: on all of it, or on less where runs are dear."""
+    """On how much of the paper a claim is judged: on all of it, or on less where runs are dear.
+
+    ``performance`` is what settings are compared by.
+    """
 
     periods: Mapping[str, tuple[Period, ...]] = field(default_factory=dict)  # by environment
     grids: tuple[int, ...] = (3, 5)  # of the pendulum
+    performance: Performance = "overall"
 
     def periods_of(self, domain: Domain) -> tuple[Period, ...]:
         """The values of K in a domain, in order; all of them unless there is a choice."""
@@ -86,7 +95,7 @@ def claims_within(scope: Scope) -> list[Claim]:
     """All claims, each judged on what the scope comprises."""
     return [
         Claim(
-            *(said.id, said.figure, said.says, said.judged_by),
+            *(said.id, said.figure, said.says, _in_words(said.judged_by, scope.performance)),
             findings=partial(said.rule, scope=scope),
             episodes=said.episodes,
         )
@@ -106,15 +115,25 @@ def _claim(
     return add
 
 
+def _in_words(rule: str, performance: Performance) -> str:
+    """A rule with the name of what settings are compared by."""
+    return rule.replace("{Overall}", performance.capitalize()).replace("{overall}", performance)
+
+
 def _final(evidence: Evidence, curve: Curve, measure: Measure = "length") -> Sample:
     """Mean over the final episodes, one number per seed."""
     means = evidence.episodes(curve, measure)[:, -FINAL:].mean(axis=1)
     return Sample(means, *possible(curve.environment, measure))
 
 
-def _overall(evidence: Evidence, *curves: Curve, measure: Measure = "length") -> Sample:
-    """Mean over all episodes and over curves, one number per seed."""
-    means = evidence.common(curves, lambda curve: evidence.episodes(curve, measure).mean(axis=1))
+def _performance(
+    evidence: Evidence, scope: Scope, *curves: Curve, measure: Measure = "length"
+) -> Sample:
+    """Mean over all episodes, or over the final ones, and over curves, one number per seed."""
+    first = 0 if scope.performance == "overall" else -FINAL
+    means = evidence.common(
+        curves, lambda curve: evidence.episodes(curve, measure)[:, first:].mean(axis=1)
+    )
     return Sample(means, *possible(curves[0].environment, measure))
 
 
@@ -246,7 +265,7 @@ _claim(
     *("car-2", "mountain-car"),
     "The more often policies are improved, the better: small K is best, for RBLSPI and for online "
     "LSPI.",
-    "Overall steps at K = 20 are below those at every larger K, for both algorithms (RBLSPI: "
+    "{Overall} steps at K = 20 are below those at every larger K, for both algorithms (RBLSPI: "
     "β = 0.1, mean over α).",
 )
 def _small_period_car(evidence: Evidence, scope: Scope) -> Iterator[Finding]:
@@ -254,8 +273,10 @@ def _small_period_car(evidence: Evidence, scope: Scope) -> Iterator[Finding]:
         ours = [_grid(CAR, [k], paper.CAR_ALPHAS, [0.1]) for k in (20, period)]
         theirs = [[paper.online_lspi(CAR, k)] for k in (20, period)]
         for what, curves in (("RBLSPI", ours), ("online LSPI", theirs)):
-            small, large = (_overall(evidence, *group) for group in curves)
-            yield less(f"{what}: overall steps, K = 20 minus {_k(period)}", small, large)
+            small, large = (_performance(evidence, scope, *group) for group in curves)
+            yield less(
+                f"{what}: {scope.performance} steps, K = 20 minus {_k(period)}", small, large
+            )
 
 
 @_claim(
@@ -275,7 +296,7 @@ def _goal_at_end_of_episode(evidence: Evidence, scope: Scope) -> Iterator[Findin
 @_claim(
     *("car-4", "main"),
     "A lower α is preferable unless K = 500; still, policies are good whatever α is.",
-    "For K below 500, overall steps are lower at α = 0.001 than at α = 1; and at K = 20, with "
+    "For K below 500, {overall} steps are lower at α = 0.001 than at α = 1; and at K = 20, with "
     f"every α, final steps are below the {PUSHED_ALONG} of always pushing along the velocity.",
 )
 def _low_alpha(evidence: Evidence, scope: Scope) -> Iterator[Finding]:
@@ -284,8 +305,10 @@ def _low_alpha(evidence: Evidence, scope: Scope) -> Iterator[Finding]:
             if period == "episode":
                 continue
             low, *_, high = _grid(domain, [period], paper.CAR_ALPHAS, [beta])
-            what = f"{name} car, {_k(period)}: overall steps, α = 0.001 minus α = 1"
-            yield less(what, _overall(evidence, low), _overall(evidence, high))
+            what = f"{name} car, {_k(period)}: {scope.performance} steps, α = 0.001 minus α = 1"
+            yield less(
+                what, _performance(evidence, scope, low), _performance(evidence, scope, high)
+            )
     for domain, beta, name in CARS:
         for curve in _grid(domain, [20], paper.CAR_ALPHAS, [beta]):
             what = f"{name} car, K = 20, {_alpha(curve)}: final steps"
@@ -298,10 +321,12 @@ def _best_beta(domain: Domain, better: float, worse: float) -> Rule:
         words = "all K" if periods_of == PERIODS else " and ".join(map(_k, periods_of))
         for periods, what in {(20,): "K = 20", periods_of: words}.items():
             a, b = (
-                _overall(evidence, *_grid(domain, periods, paper.CAR_ALPHAS, [beta]))
+                _performance(evidence, scope, *_grid(domain, periods, paper.CAR_ALPHAS, [beta]))
                 for beta in (better, worse)
             )
-            yield less(f"{what}: overall steps, β = {better:g} minus β = {worse:g}", a, b)
+            yield less(
+                f"{what}: {scope.performance} steps, β = {better:g} minus β = {worse:g}", a, b
+            )
 
     return findings
 
@@ -309,25 +334,25 @@ def _best_beta(domain: Domain, better: float, worse: float) -> Rule:
 _claim(
     *("car-5", "mountain-car"),
     "On the standard car β = 0.1 does best.",
-    "Overall steps, mean over α, are lower at β = 0.1 than at β = 1, at K = 20 and over all K.",
+    "{Overall} steps, mean over α, are lower at β = 0.1 than at β = 1, at K = 20 and over all K.",
 )(_best_beta(CAR, 0.1, 1.0))
 
 
 @_claim(
     *("car-6", "main"),
     "RBLSPI outperforms online LSPI on both cars.",
-    "At every K, overall steps of RBLSPI with its best α are below those of online LSPI.",
+    "At every K, {overall} steps of RBLSPI with its best α are below those of online LSPI.",
 )
 def _beats_online_car(evidence: Evidence, scope: Scope) -> Iterator[Finding]:
     for domain, beta, name in CARS:
         for period in scope.periods_of(domain):
             curves = _grid(domain, [period], paper.CAR_ALPHAS, [beta])
-            best = min(curves, key=lambda c: float(_overall(evidence, c).values.mean()))
+            best = min(curves, key=lambda c: float(_performance(evidence, scope, c).values.mean()))
             yield less(
-                f"{name} car, {_k(period)}: overall steps, RBLSPI ({_alpha(best)}) minus online "
-                "LSPI",
-                _overall(evidence, best),
-                _overall(evidence, paper.online_lspi(domain, period)),
+                f"{name} car, {_k(period)}: {scope.performance} steps, RBLSPI ({_alpha(best)}) "
+                "minus online LSPI",
+                _performance(evidence, scope, best),
+                _performance(evidence, scope, paper.online_lspi(domain, period)),
             )
 
 
@@ -357,7 +382,8 @@ def _online_stuck(evidence: Evidence, scope: Scope) -> Iterator[Finding]:
 _claim(
     *("sparse-3", "sparse-mountain-car"),
     "The sparse car needs a high β.",
-    "Overall steps, mean over α, are lower at β = 1000 than at β = 100, at K = 20 and over all K.",
+    "{Overall} steps, mean over α, are lower at β = 1000 than at β = 100, at K = 20 and over all "
+    "K.",
 )(_best_beta(SPARSE_CAR, 1000.0, 100.0))
 
 
@@ -378,20 +404,24 @@ def _pendulum_always(evidence: Evidence, scope: Scope) -> Iterator[Finding]:
 @_claim(
     *("pendulum-2", "pendulum"),
     "β = 10 is much better than β = 1, and the high α = 0.1 is the best.",
-    "On both grids, overall steps are higher at β = 10 (mean over α), and at α = 0.1 than at "
+    "On both grids, {overall} steps are higher at β = 10 (mean over α), and at α = 0.1 than at "
     "either other α (mean over β).",
 )
 def _pendulum_settings(evidence: Evidence, scope: Scope) -> Iterator[Finding]:
     for grid, domain in scope.pendula().items():
         ten, one = (
-            _overall(evidence, *_grid(domain, [20], paper.ALPHAS, [beta])) for beta in (10.0, 1.0)
+            _performance(evidence, scope, *_grid(domain, [20], paper.ALPHAS, [beta]))
+            for beta in (10.0, 1.0)
         )
-        yield more(f"{grid}: overall steps, β = 10 minus β = 1", ten, one)
+        yield more(f"{grid}: {scope.performance} steps, β = 10 minus β = 1", ten, one)
         for alpha in paper.ALPHAS[:-1]:
             best, other = (
-                _overall(evidence, *_grid(domain, [20], [a], [1.0, 10.0])) for a in (0.1, alpha)
+                _performance(evidence, scope, *_grid(domain, [20], [a], [1.0, 10.0]))
+                for a in (0.1, alpha)
             )
-            yield more(f"{grid}: overall steps, α = 0.1 minus α = {alpha:g}", best, other)
+            yield more(
+                f"{grid}: {scope.performance} steps, α = 0.1 minus α = {alpha:g}", best, other
+            )
 
 
 @_claim(
@@ -443,18 +473,18 @@ def _pole_balances(evidence: Evidence, scope: Scope) -> Iterator[Finding]:
 @_claim(
     *("pole-2", "cart-pole"),
     "β = 0.1 is better than β = 1, and RBLSPI does better than online LSPI.",
-    "Overall steps: β = 0.1 above β = 1, mean over α; and RBLSPI (β = 0.1, best α) above online "
+    "{Overall} steps: β = 0.1 above β = 1, mean over α; and RBLSPI (β = 0.1, best α) above online "
     "LSPI.",
 )
 def _pole_settings(evidence: Evidence, scope: Scope) -> Iterator[Finding]:
     low, high = (_grid(CART_POLE, [20], paper.ALPHAS, [beta]) for beta in (0.1, 1.0))
-    what = "overall steps, β = 0.1 minus β = 1"
-    yield more(what, _overall(evidence, *low), _overall(evidence, *high))
-    best = max(low, key=lambda c: float(_overall(evidence, c).values.mean()))
+    what = f"{scope.performance} steps, β = 0.1 minus β = 1"
+    yield more(what, _performance(evidence, scope, *low), _performance(evidence, scope, *high))
+    best = max(low, key=lambda c: float(_performance(evidence, scope, c).values.mean()))
     yield more(
-        f"overall steps, RBLSPI ({_setting(best)}) minus online LSPI",
-        _overall(evidence, best),
-        _overall(evidence, paper.online_lspi(CART_POLE, 20)),
+        f"{scope.performance} steps, RBLSPI ({_setting(best)}) minus online LSPI",
+        _performance(evidence, scope, best),
+        _performance(evidence, scope, paper.online_lspi(CART_POLE, 20)),
     )
 
 
@@ -495,15 +525,17 @@ def _puddle_off_policy(evidence: Evidence, scope: Scope) -> Iterator[Finding]:
 @_claim(
     *("puddle-3", "puddle-world"),
     "Frequent policy improvements (small K) help RBLSPI in the puddle world.",
-    "Overall return, mean over α and β, is higher at K = 20 than at every larger K.",
+    "{Overall} return, mean over α and β, is higher at K = 20 than at every larger K.",
 )
 def _puddle_small_period(evidence: Evidence, scope: Scope) -> Iterator[Finding]:
     for period in scope.periods_of(PUDDLES)[1:]:
         small, large = (
-            _overall(evidence, *_grid(PUDDLES, [k], paper.ALPHAS, [0.1, 1.0]), measure="return")
+            _performance(
+                evidence, scope, *_grid(PUDDLES, [k], paper.ALPHAS, [0.1, 1.0]), measure="return"
+            )
             for k in (20, period)
         )
-        yield more(f"overall return, K = 20 minus {_k(period)}", small, large)
+        yield more(f"{scope.performance} return, K = 20 minus {_k(period)}", small, large)
 
 
 #: all claims, judged on all of the paper

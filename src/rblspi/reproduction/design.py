@@ -18,7 +18,14 @@ from rblspi.experiments.results import CurveResult
 from rblspi.experiments.results_store import Record
 from rblspi.reproduction.claims import Scope, claims_within
 from rblspi.reproduction.figures import CAR, CART_POLE, PUDDLES, SPARSE_CAR
-from rblspi.reproduction.readings import SOURCES, Reading, one_at_a_time, read_as
+from rblspi.reproduction.readings import (
+    DEFAULT,
+    SOURCES,
+    Reading,
+    judged_by,
+    one_at_a_time,
+    read_as,
+)
 
 
 @dataclass(frozen=True)
@@ -32,10 +39,9 @@ class Design:
     runs: int = 10
     readings: tuple[Reading, ...] = (*one_at_a_time(), *SOURCES.values())
 
-    @property
-    def judged(self) -> list[Claim]:
-        """The claims, with the rules of the scope."""
-        claims = claims_within(self.scope)
+    def judged(self, reading: Reading = DEFAULT) -> list[Claim]:
+        """The claims, with the rules of the scope, as a reading has it."""
+        claims = claims_within(judged_by(reading, self.scope))
         return [claim for claim in claims if not self.claims or claim.id in self.claims]
 
     def curve(self, reading: Reading, curve: Curve) -> Curve:
@@ -46,7 +52,7 @@ class Design:
     def curves(self, reading: Reading) -> list[Curve]:
         """All curves that the claims need under a reading."""
         return unique(
-            self.curve(reading, curve) for claim in self.judged for curve in needed_by(claim)
+            self.curve(reading, curve) for claim in self.judged() for curve in needed_by(claim)
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +15,7 @@ from rblspi.plotting.style import save, style
 from rblspi.reproduction.design import FULL, Design, parts
 from rblspi.reproduction.figures import Period
 from rblspi.reproduction.readings import FACTORS, SOURCES, Reading, in_full, name_of
-from rblspi.reproduction.study import Cell, Study, interaction
+from rblspi.reproduction.study import Cell, Shift, Study, interaction
 
 #: readings that are listed for a claim, of those that move it
 MOST_LISTED = 3
@@ -106,12 +107,14 @@ def _plain(study: Study) -> dict[str, Any]:
             }
             for factor in FACTORS.values()
         ],
+        "sources": {name: in_full(reading) for name, reading in SOURCES.items()},
         "claims": [
             {
                 "id": claim,
                 "says": row[0].claim.says,
                 "summary": study.in_words(claim),
                 "readings": [_plain_cell(cell) for cell in study.all_cells(claim)],
+                "shifts": [_plain_shift(shift) for shift in study.shifts(claim)],
             }
             for claim, row in study.cells.items()
         ],
@@ -128,6 +131,17 @@ def _plain_cell(cell: Cell) -> dict[str, Any]:
         "verdict": cell.verdict,
         "runs": cell.runs,
         "findings": [finding.plain for finding in cell.judgement.findings],
+    }
+
+
+def _plain_shift(shift: Shift) -> dict[str, Any]:
+    mean, *interval = (float(f"{v:.6g}") if math.isfinite(v) else None for v in shift.by)
+    return {
+        "reading": name_of(shift.reading),
+        "what": shift.what,
+        "by": mean,
+        "interval": interval,
+        "may_be_chance": shift.size <= 1.0,
     }
 
 
@@ -153,14 +167,18 @@ The paper leaves choices open, and a claim that does not hold here may hold with
 table of factors at the end lists these choices, the ways in which each can be read, and where each
 way comes from. The first way is the default. It stays the default whatever comes out of the others.
 
+A claim may consist of several numbers, each with a line that it should be above or below. It holds
+if all of them are on the right side, and does not hold if one is on the wrong side, with the whole
+of its 95% interval.
+
 ![Verdicts: claims down, readings across](figures/readings.png)
 
 ## The design
 
 First, one factor at a time differs from the default. Then all that comes from one source is changed
-together. Then, for every claim, up to four of the factors that move it most are combined: all
-combinations in which an even number of them differ from the default, which is half of the full
-factorial design.
+together. Then, for every claim, up to four of the factors that move it most are combined: two at a
+time, and four if there are four. With the single changes, that shows for every pair how far its
+joint effect is from the sum of both.
 
 {_judged(design)}
 
@@ -176,9 +194,9 @@ on the chain. The rules and lines are those of [claims.md](claims.md).
     rblspi reproduce --reading centres=edge      # all figures of the paper under a reading
 
 Where a verdict under the default differs from that of [claims.md](claims.md), the reason is that
-there are fewer runs here, or shorter ones. With intervals of 95%, a few of some hundred verdicts
-are wrong by chance. A finding names the α of the default; under `alphas=lower` and
-`alphas=higher` the runs have a tenth of it, and ten times as much."""
+there are fewer runs here, shorter ones, fewer values of K, or one grid. With intervals of 95%, a
+few of some hundred verdicts are wrong by chance. A finding names the α of the default; under
+`alphas=lower` and `alphas=higher` the runs have a tenth of it, and ten times as much."""
 
 
 def _judged(design: Design) -> str:
@@ -193,8 +211,8 @@ def _judged(design: Design) -> str:
         *(f"the first {n} episodes on {names}" for n, names in _grouped(design.episodes)),
     ]
     return (
-        f"{len(design.judged)} claims are judged, those about which the default leaves doubt. To "
-        f"save time they are judged with {'; '.join(limits)}."
+        f"{len(design.judged())} claims are judged, those that did not hold or were undecided when "
+        f"the design was made. To save time they are judged with {'; '.join(limits)}."
     )
 
 
@@ -225,7 +243,8 @@ def _claims(study: Study) -> str:
     return _section(
         "Claims",
         "Readings that change nothing about a claim are not counted, and those that come to the "
-        "same for it are counted once. `runs` is the smallest number of runs behind a verdict.",
+        "same for it are counted once; the default is one of them. `runs` is the smallest number "
+        "of runs behind a verdict.",
         tables.markdown(
             ("claim", "what the paper says", "default", "under the readings", "runs"), rows
         ),
@@ -245,11 +264,12 @@ def _shifts(study: Study) -> str:
     return _section(
         "What moves a claim most",
         f"For every claim, the readings that move one of its numbers most, {MOST_LISTED} at most, "
-        "and the number under the default. Shifts are compared in units of their 95% interval. One "
-        "that may be chance is left out; with several numbers in a claim, it has to be clearer, by "
-        "Bonferroni's correction. Where a number is about the best setting, the best one is chosen "
-        "under each reading. Intervals of shifts take runs as independent; those that two readings "
-        "share make them wider than necessary.",
+        "and the number under the default. Shifts are compared in units of their 95% interval, so "
+        "that a small one may come before a large one that is less certain. Those whose interval "
+        "contains 0, widened by Bonferroni's correction for the numbers of the claim, are left "
+        "out. Where a number is about the best setting, the best one is chosen under each reading. "
+        "Intervals of shifts take runs as independent; those that two readings share make them "
+        "wider than necessary.",
         tables.markdown(("claim", "reading", "number", "default", "shift"), rows),
     )
 
@@ -264,8 +284,10 @@ def _combinations(study: Study) -> str:
     )
     return _section(
         "Combinations",
-        "The number is the one that a single change moves most. The interaction is how far the "
-        "effect of two changes together is from the sum of their effects.\n\n"
+        "The number is the one that a single change moves most; the verdict is about all numbers "
+        "of the claim. The interaction is how far the effect of two changes together is from the "
+        "sum of their effects. It is large, too, where each change alone already spoils "
+        "everything.\n\n"
         "![Verdicts under combinations of the factors that move a claim most]"
         "(figures/combinations.png)",
         tables.markdown(columns, rows),

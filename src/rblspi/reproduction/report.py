@@ -13,8 +13,9 @@ from rblspi.experiments.results import FigureResult
 from rblspi.plotting import page
 from rblspi.plotting.verdicts import Readings
 from rblspi.reproduction import chain
-from rblspi.reproduction.claims import CLAIMS
+from rblspi.reproduction.claims import CLAIMS, Scope, claims_within
 from rblspi.reproduction.figures import FIGURES
+from rblspi.reproduction.readings import DEFAULT, Reading, judged_by, name_of
 from rblspi.reproduction.stated import write_numbers
 
 HEADING = "Randomised Bayesian least-squares policy iteration, reproduced"
@@ -27,17 +28,19 @@ class Report(NamedTuple):
     judgements: tuple[Judgement, ...]
 
 
-def write_report(results: Sequence[FigureResult], folder: Path, reading: str = "") -> Report:
+def write_report(
+    results: Sequence[FigureResult], folder: Path, reading: Reading = DEFAULT
+) -> Report:
     """Write the figures, tables and the page of some results into a folder.
 
     Figures of the paper and experiments of the user's own may be mixed; the claims that are judged
-    are those about the figures of the paper. ``reading`` names the reading of the paper, unless it
-    is the default. Under the default, verdicts under other readings are shown beside it if
-    ``rblspi readings`` has written them into the same folder.
+    are those about the figures of the paper, under a reading of it. Under the default, verdicts
+    under other readings are shown beside it if ``rblspi readings`` has written them into the same
+    folder.
     """
-    judgements = judgements_on(results)
+    judgements = judgements_on(results, claims_within(judged_by(reading, Scope())))
     drawings = {"chain": chain.draw}
-    heading = f"{_heading(results)} ({reading})" if reading else _heading(results)
+    heading = f"{_heading(results)} ({name_of(reading)})" if reading else _heading(results)
     written = page.write(
         results,
         folder,
@@ -64,7 +67,9 @@ def _readings(folder: Path) -> Readings | None:
     return Readings(found, picture if picture.exists() else None)
 
 
-def judgements_on(results: Sequence[FigureResult]) -> tuple[Judgement, ...]:
+def judgements_on(
+    results: Sequence[FigureResult], claims: Sequence[Claim] = CLAIMS
+) -> tuple[Judgement, ...]:
     """Judge the claims about those figures of the paper that are among the results."""
     shown = {result.figure.id: result for result in results if result.figure.id in FIGURES}
     instead = {
@@ -75,7 +80,7 @@ def judgements_on(results: Sequence[FigureResult]) -> tuple[Judgement, ...]:
     evidence = Evidence(shown.values(), instead)
     return tuple(
         judge(claim, evidence, _shortfall(claim, shown[claim.figure].figure))
-        for claim in CLAIMS
+        for claim in claims
         if claim.figure in shown
     )
 

@@ -10,7 +10,6 @@ from statistics import NormalDist
 from typing import NamedTuple
 
 from rblspi.core.intervals import Interval, shift_interval
-from rblspi.experiments.definitions import Curve
 from rblspi.experiments.judging import Claim, Evidence, Judgement, Verdict, judge
 from rblspi.experiments.results import CurveResult, FigureResult, read
 from rblspi.experiments.results_store import Store
@@ -29,7 +28,7 @@ class Cell(NamedTuple):
     reading: Reading
     judgement: Judgement
     curves: tuple[str, ...]  # digests of what the claim is judged on
-    own: bool  # whether these are others than under the default
+    own: bool  # whether these, or the rule, are others than under the default
     runs: int  # the fewest runs of a curve behind it
 
     @property
@@ -126,10 +125,10 @@ class Study:
 
 
 def _distinct(cells: Iterable[Cell]) -> list[Cell]:
-    """The first of all cells that are judged on the same curves."""
+    """The first of all cells that are judged by the same rule on the same curves."""
     found: dict[tuple[str, ...], Cell] = {}
     for cell in cells:
-        found.setdefault(cell.curves, cell)
+        found.setdefault((cell.claim.judged_by, *cell.curves), cell)
     return list(found.values())
 
 
@@ -142,26 +141,32 @@ def read_study(store: Store, design: Design) -> Study:
 def _read(store: Store, design: Design) -> Study:
     results = tuple(read(store, figure, runs) for figure, runs in parts([design]))
     by_digest = {d: curve for result in results for d, curve in result.curves.items()}
-    cells: dict[str, tuple[Cell, ...]] = {}
-    for claim in design.judged:
-        needed = needed_by(claim)
-        cells[claim.id] = tuple(
-            _cell(design, claim, reading, needed, results, by_digest) for reading in design.readings
+    by_reading = [design.judged(reading) for reading in design.readings]
+    cells = {
+        claim.id: tuple(
+            _cell(design, claim, as_read, reading, results, by_digest)
+            for as_read, reading in zip(variants, design.readings, strict=True)
         )
+        for claim, *variants in zip(design.judged(), *by_reading, strict=True)
+    }
     return Study(design, results, cells)
 
 
 def _cell(
     design: Design,
+    default: Claim,
     claim: Claim,
     reading: Reading,
-    needed: list[Curve],
     results: tuple[FigureResult, ...],
     by_digest: Mapping[str, CurveResult],
 ) -> Cell:
+    """A claim under a reading, which may change its rule."""
+    needed = needed_by(claim)
     instead = {curve.digest: design.curve(reading, curve) for curve in needed}
     curves = tuple(curve.digest for curve in instead.values())
-    own = curves != tuple(design.curve(DEFAULT, curve).digest for curve in needed)
+    own = claim.judged_by != default.judged_by or curves != tuple(
+        design.curve(DEFAULT, curve).digest for curve in needed
+    )
     runs = min(by_digest[digest].runs for digest in curves)
     return Cell(claim, reading, judge(claim, Evidence(results, instead)), curves, own, runs)
 
