@@ -81,10 +81,11 @@ def draw(
     ax.grid(False)
     for spine in ax.spines.values():
         spine.set_visible(False)
-    handles = [
-        *(Patch(color=colour, label=f"{sign} {v}") for v, (colour, sign) in _LOOKS.items()),
-        Patch(color=GREY, alpha=FAINT, label="the reading changes nothing: as the default"),
-    ]
+    handles = [Patch(color=colour, label=f"{sign} {v}") for v, (colour, sign) in _LOOKS.items()]
+    rows = zip(verdicts, own, strict=True)
+    if any(v and not changes for row in rows for v, changes in zip(*row, strict=True)):
+        words = "pale, without a sign: the reading changes nothing, as the default"
+        handles.append(Patch(color=GREY, alpha=FAINT, label=words))
     drawing.legend(
         handles=handles, loc="outside lower left", ncols=4 if width > WIDE else 2, fontsize=8.5
     )

@@ -26,25 +26,26 @@ class Stated(NamedTuple):
 
 
 TEXT, FIGURE = "text", "figure of the chain walk"
+BOTH = f"{TEXT}, and {FIGURE}"
 STATED = (
-    Stated("mountain car, steps to the goal", "below 110", TEXT, "car-1", "final steps"),
-    Stated("sparse car, steps to the goal", "below 110", TEXT, "sparse-1", "final steps"),
+    Stated("mountain car, steps to the goal, best α", "below 110", TEXT, "car-1", "final steps"),
+    Stated("sparse car, steps to the goal, best α", "below 110", TEXT, "sparse-1", "final steps"),
     Stated("sparse car, share of runs of online LSPI at the goal", "0", TEXT, "sparse-2", ""),
     Stated(
-        *("pendulum, steps after about 200 episodes with β = 10", "3000, the limit", TEXT),
+        *("pendulum, steps after about 200 episodes with β = 10", "optimal: 3000", TEXT),
         *("pendulum-3", ""),
     ),
     Stated(
-        *("pendulum, online LSPI after 2000 episodes", "below 3000, the limit", TEXT),
+        *("pendulum, steps of online LSPI after 2000 episodes", "not optimal: below 3000", TEXT),
         *("pendulum-4", ""),
     ),
-    Stated("cart pole, steps", "above 480", TEXT, "pole-1", ""),
+    Stated("cart pole, steps, best setting", "above 480", TEXT, "pole-1", ""),
     Stated(
-        *("chain, improvements until BLSPI has the optimal policy", "4", FIGURE),
+        *("chain, improvements until BLSPI has the optimal policy", "6, and 4", BOTH),
         *("chain-1", "BLSPI: improvements needed"),
     ),
     Stated(
-        *("chain, improvements until LSPI has the optimal policy", "4", FIGURE),
+        *("chain, improvements until LSPI has the optimal policy", "6, and 4", BOTH),
         *("chain-1", "LSPI: improvements needed"),
     ),
     Stated(
@@ -96,5 +97,4 @@ def _findings(
     counted = [f for f in about if f["counts"]] or about
     for finding in counted:
         setting = finding["what"].removeprefix(stated.finding).partition(":")[0].strip(", ")
-        several = len(counted) > 1 or stated.finding == "final steps"
-        yield f"{stated.what} ({setting})" if several and setting else stated.what, finding
+        yield f"{stated.what} ({setting})" if len(about) > 1 else stated.what, finding
