@@ -58,6 +58,9 @@ def test_a_source_is_followed_throughout():
     followed = parse(["busoniu"])
     assert followed == parse(["centres=edge", "width=0.71", "epsilon=slow", "diagonal=1e-3"])
     assert name_of(followed) == "busoniu"
+    assert parse(["beliefbox"]) == parse(
+        ["pendulum-range=90-10", "pole-range=6", "pendulum-start=0.01"]
+    )
     assert in_full(parse(["lagoudakis-parr", "limit=ends"])) == (
         "centres=edge + width=unit + limit=ends"
     )

@@ -186,13 +186,14 @@ def test_the_size_of_a_shift_is_above_one_where_it_is_clear(by, among, size):
 
 
 def test_readings_that_come_to_the_same_are_counted_once(read_invented):
-    """Lagoudakis and Parr have no cart pole; the letter of the paper and 1 newton are one."""
+    """Lagoudakis and Parr have no cart pole, and the pole has no width of 1 in its units."""
     readings = (DEFAULT, parse(["pole-force=1"]), *map(SOURCES.get, SOURCES))
     study = read_invented(lambda curve: 200.0, replace(POLE, readings=readings))
-    assert list(study.verdicts("pole-2")) == ["default", "pole-force=1", "to-the-letter", "busoniu"]
+    expected = ["default", "pole-force=1", "to-the-letter", "beliefbox", "busoniu"]
+    assert list(study.verdicts("pole-2")) == expected
     twice = replace(POLE, readings=(*readings, parse(["pole-force=1", "width=unit"])))
     study = read_invented(lambda curve: 200.0, twice)
-    assert len(study.verdicts("pole-2")) == 4
+    assert list(study.verdicts("pole-2")) == expected
 
 
 def test_verdicts_are_counted():

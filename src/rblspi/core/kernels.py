@@ -70,7 +70,10 @@ def dot(a: Vector, b: Vector) -> float:
 
 @jit_borrowing
 def add_product(alpha: float, a: Matrix, b: Matrix, c: Matrix) -> None:
-    """C <- C + alpha A'B; A may be a transposed view."""
+    """C <- C + alpha A'B; A may be a transposed view.
+
+    A and B have equally many rows, and C does not overlap them.
+    """
     for start in range(0, len(b), DEPTH):
         _add_product(alpha, a[start : start + DEPTH], b[start : start + DEPTH], c)
 

@@ -25,9 +25,16 @@ PENDULUM = pendulum(3).environment
 POLE = CART_POLE.environment
 CHAIN = "rblspi/ChainWalk-v0"
 
-AUTHORS = "published code for the same domains, that of the authors among it"
+BELIEFBOX = "BeliefBox"
+ABOUT_BELIEFBOX = (
+    "BeliefBox (github.com/olethrosdc/beliefbox, as of December 2021) is C++ code by two of the "
+    "authors, with online LSPI and the same domains. It does not have RBLSPI, and some of its "
+    "numbers are not those of the paper: the noise of the pendulum, the angle at which the pole "
+    "falls, where episodes start. Only what the paper leaves open is taken from it."
+)
 PAPER = "the paper's words"
 LAGOUDAKIS = "Lagoudakis and Parr, 2003"
+THEIR_CODE = "the code of Lagoudakis and Parr"
 BUSONIU = "the published toolbox of Busoniu et al., 2010"
 PRACTICE = "common practice"
 OURS = "our choice"
@@ -269,7 +276,7 @@ FACTORS: dict[str, Factor] = {
             "centres",
             "where an equidistant grid of RBFs has its centres",
             (
-                Level("cell", "in the middle of equal cells", AUTHORS),
+                Level("cell", "in the middle of equal cells", f"{BELIEFBOX}, BasisSet.cc"),
                 Level(
                     "edge",
                     "evenly spaced from bound to bound",
@@ -294,6 +301,12 @@ FACTORS: dict[str, Factor] = {
                     f"{PAPER}: a grid over the state space (the 2 is our choice)",
                     _range(PENDULUM, (math.pi / 2, 2.0)),
                 ),
+                Level(
+                    "90-10",
+                    "angles to π/2, velocities to 10",
+                    f"{BELIEFBOX}, Pendulum.cc",
+                    _range(PENDULUM, (math.pi / 2, 10.0)),
+                ),
             ),
         ),
         Factor(
@@ -307,14 +320,19 @@ FACTORS: dict[str, Factor] = {
                     OURS,
                     _range(POLE, (2.4, 1.25, math.pi / 6, 1.25)),
                 ),
-                Level("5", "to 5, twice as far", OURS, _range(POLE, (2.4, 5.0, math.pi / 6, 5.0))),
+                Level(
+                    "6",
+                    "to 6",
+                    f"{BELIEFBOX}, CartPole.cc",
+                    _range(POLE, (2.4, 6.0, math.pi / 6, 6.0)),
+                ),
             ),
         ),
         Factor(
             "width",
             "the standard deviation of an RBF",
             (
-                Level("1", "the distance of neighbouring centres", AUTHORS),
+                Level("1", "the distance of neighbouring centres", f"{BELIEFBOX}, BasisSet.cc"),
                 Level(
                     "0.71",
                     "the distance of neighbouring centres, divided by √2",
@@ -383,7 +401,9 @@ FACTORS: dict[str, Factor] = {
             "what the step limit does",
             (
                 Level(
-                    "truncates", "the episode is cut; the value of its last state counts", PRACTICE
+                    "truncates",
+                    "the episode is cut; the value of its last state counts",
+                    f"{BELIEFBOX}, tests/OnlineLSPI.cc",
                 ),
                 Level(
                     "ends",
@@ -397,7 +417,11 @@ FACTORS: dict[str, Factor] = {
             "epsilon",
             "how ε of online LSPI falls",
             (
-                Level("fast", "from 1, times 0.9968 every step", AUTHORS),
+                Level(
+                    "fast",
+                    "from 1, times 0.9968 every step",
+                    f"{BELIEFBOX}, tests/OnlineLSPI.cc",
+                ),
                 Level(
                     "slow",
                     "from 1 to 0.05 in 24,000 steps, and on",
@@ -416,7 +440,7 @@ FACTORS: dict[str, Factor] = {
             "diagonal",
             "what A of online LSPI starts at",
             (
-                Level("1e-6", "10⁻⁶ I", OURS),
+                Level("1e-6", "10⁻⁶ I", f"{BELIEFBOX}, OnlineLSPI.cc"),
                 Level("1e-3", "10⁻³ I", BUSONIU, _settings("online-lspi", initial_diagonal=1e-3)),
             ),
         ),
@@ -424,15 +448,11 @@ FACTORS: dict[str, Factor] = {
             "pendulum-start",
             "where the pendulum starts",
             (
-                Level(
-                    "0.2",
-                    "angle and velocity uniform within 0.2",
-                    f"{AUTHORS}; the code of Lagoudakis and Parr",
-                ),
+                Level("0.2", "angle and velocity uniform within 0.2", THEIR_CODE),
                 Level(
                     "0.01",
                     "within 0.01",
-                    f"{OURS}, for what Lagoudakis and Parr call very close to equilibrium",
+                    f"{BELIEFBOX}, Pendulum.cc, whose velocities are within 0.001",
                     _arguments(PENDULUM, start=0.01),
                 ),
             ),
@@ -441,7 +461,11 @@ FACTORS: dict[str, Factor] = {
             "integration",
             "how the pendulum is integrated",
             (
-                Level("runge-kutta", "one Runge-Kutta step of 0.1 s", AUTHORS),
+                Level(
+                    "runge-kutta",
+                    "one Runge-Kutta step of 0.1 s",
+                    f"{OURS}: as the Euler steps of 0.01 s in {BELIEFBOX}, close to the solution",
+                ),
                 Level("euler", "one Euler step of 0.1 s", PRACTICE, _arguments(PENDULUM, order=1)),
             ),
         ),
@@ -449,7 +473,7 @@ FACTORS: dict[str, Factor] = {
             "pole-force",
             "what the cart is pushed with",
             (
-                Level("10", "10 newtons", "Barto, Sutton and Anderson, 1983"),
+                Level("10", "10 newtons", f"Barto, Sutton and Anderson, 1983; {BELIEFBOX}"),
                 Level(
                     "1",
                     "1 newton",
@@ -474,7 +498,7 @@ FACTORS: dict[str, Factor] = {
                 Level(
                     "half",
                     "of s / 2, where s is the number of the state",
-                    "the code of Lagoudakis and Parr, which the paper has used",
+                    f"{THEIR_CODE}, which the paper has used",
                 ),
                 Level(
                     "whole",
@@ -490,6 +514,7 @@ FACTORS: dict[str, Factor] = {
 #: one source followed throughout, instead of one factor at a time
 SOURCES: dict[str, Reading] = {
     "to-the-letter": _from(PAPER),
+    "beliefbox": _from(BELIEFBOX),
     "lagoudakis-parr": _from(LAGOUDAKIS, PENDULUM),  # of the domains with a grid they have this one
     "busoniu": _from(BUSONIU),
 }

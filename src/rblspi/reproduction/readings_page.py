@@ -14,7 +14,14 @@ from rblspi.plotting import tables, verdicts
 from rblspi.plotting.style import save, style
 from rblspi.reproduction.design import FULL, Design, parts
 from rblspi.reproduction.figures import Period
-from rblspi.reproduction.readings import FACTORS, SOURCES, Reading, in_full, name_of
+from rblspi.reproduction.readings import (
+    ABOUT_BELIEFBOX,
+    FACTORS,
+    SOURCES,
+    Reading,
+    in_full,
+    name_of,
+)
 from rblspi.reproduction.study import Cell, Shift, Study, interaction
 
 #: readings that are listed for a claim, of those that move it
@@ -320,7 +327,7 @@ def _factors() -> str:
     sources = [(name, in_full(reading)) for name, reading in SOURCES.items()]
     return _section(
         "Factors",
-        "",
+        ABOUT_BELIEFBOX,
         [*table, "", *tables.markdown(("source", "what comes from it"), sources)],
     )
 
