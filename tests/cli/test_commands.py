@@ -17,6 +17,7 @@ import pytest
 
 from rblspi import Agent
 from rblspi.cli import config, parsing
+from tests.chaos.command import HEARING
 from tests.support.command import run, said
 
 pytestmark = pytest.mark.slow
@@ -167,9 +168,7 @@ def wait_for(condition: Callable[[], bool], process: subprocess.Popen[bytes]) ->
 
 def start_training(folder: Path, before: str = "pass") -> subprocess.Popen[bytes]:
     """A run that would take for ever, after its first episodes."""
-    # A shell that runs tests in the background makes its children ignore Ctrl-C.
-    hear = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
-    code = f"{hear}\n{before}\nfrom rblspi.cli import main; main()"
+    code = f"{HEARING}\n{before}\nfrom rblspi.cli import main; main()"
     arguments = ["train", CAR, "--basis", "rbf:2", "--timesteps", "1000000000", "--save"]
     command = [sys.executable, "-c", code, *arguments, str(folder)]
     process = subprocess.Popen(command, stderr=subprocess.PIPE)
