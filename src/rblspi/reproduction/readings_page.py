@@ -24,7 +24,7 @@ from rblspi.reproduction.readings import (
 )
 from rblspi.reproduction.study import Cell, Shift, Study, interaction
 
-#: readings that are listed for a claim, of those that move it
+#: factors that are listed for a claim, of those that move it
 MOST_LISTED = 3
 
 
@@ -261,7 +261,7 @@ def _claims(study: Study) -> str:
 def _shifts(study: Study) -> str:
     rows: list[Sequence[str]] = []
     for claim, (default, *_) in study.cells.items():
-        shifts = [shift for shift in study.shifts(claim) if shift.size > 1.0][:MOST_LISTED]
+        shifts = study.moved_by(claim)[:MOST_LISTED]
         for shift in shifts:
             was = tables.interval_text(*default.judgement.findings[shift.place].measured)
             by = tables.interval_text(*shift.by)
@@ -270,14 +270,14 @@ def _shifts(study: Study) -> str:
             rows.append((claim, "none", "", "", ""))
     return _section(
         "What moves a claim most",
-        f"For every claim, the readings that move one of its numbers most, {MOST_LISTED} at most, "
+        f"For every claim, the factors that move one of its numbers most, {MOST_LISTED} at most, "
         "and the number under the default. Shifts are compared in units of their 95% interval, so "
         "that a small one may come before a large one that is less certain. Those whose interval "
         "contains 0, widened by Bonferroni's correction for the numbers of the claim, are left "
         "out. Where a number is about the best setting, the best one is chosen under each reading. "
         "Intervals of shifts take runs as independent; those that two readings share make them "
         "wider than necessary.",
-        tables.markdown(("claim", "reading", "number", "default", "shift"), rows),
+        tables.markdown(("claim", "factor", "number", "default", "shift"), rows),
     )
 
 
@@ -303,7 +303,7 @@ def _combinations(study: Study) -> str:
 
 def _combined(study: Study, combined: Study, claim: str) -> Iterator[Sequence[str]]:
     """Rows of the table of combinations, for one claim."""
-    place = next(shift.place for shift in study.shifts(claim) if len(shift.reading) == 1)
+    place = study.moved_by(claim)[0].place
     for cell in combined.cells[claim]:
         if cell.verdict is None:
             continue

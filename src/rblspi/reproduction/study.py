@@ -89,6 +89,10 @@ class Study:
             found.append(max(shifts, key=lambda shift: shift.size))
         return sorted(found, key=lambda shift: -shift.size)
 
+    def moved_by(self, claim: str) -> list[Shift]:
+        """The shifts by single factors that are not chance, the clearest first."""
+        return [s for s in self.shifts(claim) if s.size > 1.0 and len(s.reading) == 1]
+
     def all_cells(self, claim: str) -> list[Cell]:
         """A claim under the default, readings that change something for it, and combinations.
 
@@ -195,8 +199,8 @@ def follow_ups(study: Study) -> list[Design]:
 def _strongest(study: Study, claim: str) -> dict[str, Level]:
     """The factors that move a claim, the strongest first, each at the level that moves it most."""
     levels: dict[str, Level] = {}
-    for shift in study.shifts(claim):
-        if shift.size > 1.0 and len(shift.reading) == 1 and len(levels) < MOST_COMBINED:
+    for shift in study.moved_by(claim):
+        if len(levels) < MOST_COMBINED:
             levels = {**levels, **shift.reading, **levels}
     return levels
 
