@@ -65,9 +65,7 @@ class Finding(NamedTuple):
     @property
     def plain(self) -> dict[str, Any]:
         """The finding as data for JSON."""
-        mean, *interval = (
-            float(f"{value:.6g}") if math.isfinite(value) else None for value in self.measured
-        )
+        mean, *interval = rounded(self.measured)
         return {
             "what": self.what,
             "mean": mean,
@@ -78,6 +76,11 @@ class Finding(NamedTuple):
             "verdict": self.verdict,
             "counts": self.counts,
         }
+
+
+def rounded(interval: Interval) -> list[float | None]:
+    """Mean and ends of an interval for JSON, which has no infinities, to six digits."""
+    return [float(f"{value:.6g}") if math.isfinite(value) else None for value in interval]
 
 
 @dataclass(frozen=True)

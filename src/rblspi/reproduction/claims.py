@@ -122,8 +122,7 @@ def _in_words(rule: str, performance: Performance) -> str:
 
 def _final(evidence: Evidence, curve: Curve, measure: Measure = "length") -> Sample:
     """Mean over the final episodes, one number per seed."""
-    means = evidence.episodes(curve, measure)[:, -FINAL:].mean(axis=1)
-    return Sample(means, *possible(curve.environment, measure))
+    return _mean_from(-FINAL, evidence, [curve], measure)
 
 
 def _performance(
@@ -131,6 +130,10 @@ def _performance(
 ) -> Sample:
     """Mean over all episodes, or over the final ones, and over curves, one number per seed."""
     first = 0 if scope.performance == "overall" else -FINAL
+    return _mean_from(first, evidence, curves, measure)
+
+
+def _mean_from(first: int, evidence: Evidence, curves: Sequence[Curve], measure: Measure) -> Sample:
     means = evidence.common(
         curves, lambda curve: evidence.episodes(curve, measure)[:, first:].mean(axis=1)
     )

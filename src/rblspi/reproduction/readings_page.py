@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from rblspi.core.files import write_text
+from rblspi.experiments.judging import rounded
 from rblspi.plotting import tables, verdicts
 from rblspi.plotting.style import save, style
 from rblspi.reproduction.design import FULL, Design, parts
@@ -142,7 +142,7 @@ def _plain_cell(cell: Cell) -> dict[str, Any]:
 
 
 def _plain_shift(shift: Shift) -> dict[str, Any]:
-    mean, *interval = (float(f"{v:.6g}") if math.isfinite(v) else None for v in shift.by)
+    mean, *interval = rounded(shift.by)
     return {
         "reading": name_of(shift.reading),
         "what": shift.what,
