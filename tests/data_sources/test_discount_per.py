@@ -25,6 +25,7 @@ from rblspi.data.periods import Period
 from rblspi.data.transitions import concatenated
 from rblspi.offline import data_report
 from rblspi.serving import Decisions
+from tests.support.cluster import local_cluster
 from tests.support.command import run
 from tests.support.logs import assert_same
 
@@ -196,7 +197,7 @@ def test_written_transitions_keep_their_times(tmp_path):
 def test_weights_on_a_cluster_are_those_of_one_process():
     distributed = pytest.importorskip("distributed")
     with (
-        distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=None) as cluster,
+        local_cluster() as cluster,
         distributed.Client(cluster) as client,
     ):
         there = DaskData(read_log(FRAME, COLUMNS, memory=1), client)

@@ -14,6 +14,7 @@ import pytest
 from rblspi.data import Columns, DaskData, DataError, LogData, ParquetData, Transitions, read_log
 from rblspi.features import Polynomial
 from rblspi.offline import BLSPI, LSPI
+from tests.support.cluster import local_cluster
 from tests.support.logs import (
     ACTIONS,
     WORDS,
@@ -171,7 +172,7 @@ def test_weights_on_a_cluster_are_those_of_one_process(tmp_path):
     log = read_log(split(tmp_path / "many", rows, 100))
     here = LSPI(BASIS, discount=0.8).fit(log)
     with (
-        distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=None) as cluster,
+        local_cluster() as cluster,
         distributed.Client(cluster) as client,
     ):
         there = LSPI(BASIS, discount=0.8).fit(DaskData(log, client))

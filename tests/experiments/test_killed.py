@@ -13,6 +13,7 @@ import pytest
 from rblspi.core.cluster import dask_client
 from rblspi.experiments.results_store import Store
 from rblspi.experiments.runner import dask_executors, missing, run_all
+from tests.support.cluster import local_cluster
 from tests.support.experiments import SWEEP, arrays_of, assert_same, one_thread
 
 pytestmark = pytest.mark.slow
@@ -83,13 +84,10 @@ def test_killed_ten_times_a_sweep_ends_with_the_numbers_of_an_undisturbed_one(
 
 @pytest.mark.filterwarnings("default")
 def test_a_cluster_that_loses_a_worker_half_way_gives_the_same_numbers(tmp_path, undisturbed):
-    distributed = pytest.importorskip("distributed")
     path = tmp_path / "results.sqlite"
     done = threading.Event()
     with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
-        ) as cluster,
+        local_cluster(n_workers=2, processes=True) as cluster,
         Store(path) as store,
         dask_client(cluster.scheduler_address) as client,
     ):
@@ -111,15 +109,11 @@ def test_a_cluster_that_loses_a_worker_half_way_gives_the_same_numbers(tmp_path,
 @pytest.mark.filterwarnings("default")
 @pytest.mark.parametrize("error", [KeyboardInterrupt, ZeroDivisionError])
 def test_what_goes_wrong_on_a_cluster_is_not_hidden(tmp_path, error):
-    distributed = pytest.importorskip("distributed")
-
     def tell(run, result):
         raise error
 
     with (
-        distributed.LocalCluster(
-            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None
-        ) as cluster,
+        local_cluster() as cluster,
         Store(tmp_path / "results.sqlite") as store,
         dask_client(cluster.scheduler_address) as client,
         pytest.raises(error),

@@ -23,6 +23,7 @@ from rblspi.experiments.runner import (
 )
 from rblspi.experiments.tasks import execute
 from rblspi.reproduction.figures import LSPI
+from tests.support.cluster import local_cluster
 from tests.support.experiments import CURVES, FIGURE, arrays_of, assert_same, curve, one_thread
 
 pytestmark = pytest.mark.slow
@@ -150,9 +151,8 @@ def test_offline_runs_see_the_same_samples_and_give_values_of_every_iteration(tm
 def cluster(workers=1):
     """A Dask cluster of threads in this process, and a client of it."""
     distributed = pytest.importorskip("distributed")
-    options = {"processes": False, "threads_per_worker": 1, "dashboard_address": None}
     with (
-        distributed.LocalCluster(n_workers=workers, silence_logs=50, **options) as made,
+        local_cluster(n_workers=workers, silence_logs=50) as made,
         distributed.Client(made.scheduler_address, timeout="2s", set_as_default=False) as client,
     ):
         yield made, client

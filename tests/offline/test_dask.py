@@ -13,6 +13,7 @@ from rblspi.data import BadRows, DaskData, DataError, ParquetData, ParquetWriter
 from rblspi.features import RBFGrid
 from rblspi.offline import BLSPI, FQI, LSPI
 from tests.support.chain import BASIS, DISCOUNT, STATES, random_episodes
+from tests.support.cluster import local_cluster
 
 distributed = pytest.importorskip("distributed")
 
@@ -26,13 +27,7 @@ def client():
     settings = {"distributed.comm.timeouts.connect": "30s", "distributed.worker.daemon": False}
     with (
         dask.config.set(settings),
-        distributed.LocalCluster(
-            n_workers=2,
-            threads_per_worker=1,
-            processes=True,
-            dashboard_address=None,
-            silence_logs=50,
-        ) as cluster,
+        local_cluster(n_workers=2, processes=True, silence_logs=50) as cluster,
         distributed.Client(cluster) as client,
     ):
         yield client
@@ -122,9 +117,7 @@ def test_errors_of_the_data_stay_what_they_are(client, tmp_path):
 
 
 def test_a_scheduler_that_is_closed_during_a_pass_is_reported(data, tmp_path):
-    with distributed.LocalCluster(
-        n_workers=1, processes=False, dashboard_address=None, silence_logs=50
-    ) as cluster:
+    with local_cluster(silence_logs=50) as cluster:
         client = distributed.Client(cluster.scheduler_address, set_as_default=False)
         slow = DaskData([Slow(partition, tmp_path) for partition in data.partitions()], client)
 
