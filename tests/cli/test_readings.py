@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from rblspi.reproduction import design
+from rblspi.reproduction.figures import CART_POLE
 from rblspi.reproduction.readings import DEFAULT, FACTORS, parse
 from tests.support.command import run
 from tests.support.pages import DOCS
@@ -66,3 +67,23 @@ def test_a_study_is_run_reported_and_gone_on_with(tmp_path, capsys, monkeypatch)
     assert "all runs are there already" in output(capsys)
     assert run("readings", *options[4:], "--report-only", "--report", tmp_path / "docs") == 0
     assert (tmp_path / "docs" / "figures" / "readings.svg").exists()
+
+
+@pytest.mark.slow
+def test_runs_of_a_study_leave_as_a_table_and_enter_another_folder(tmp_path, capsys, monkeypatch):
+    readings = (DEFAULT, parse(["performance=final"]))
+    episodes = {CART_POLE.environment: 20}
+    small = replace(design.SMALL, claims=("pole-2",), episodes=episodes, readings=readings)
+    monkeypatch.setattr(design, "SMALL", small)
+    table, options = tmp_path / "runs.csv.gz", ("readings", "--runs", 2, "--jobs", 1)
+    assert run(*options, "--out", tmp_path / "here", "--export", table) == 0
+    assert "14 runs to make" in output(capsys)
+    assert run(*options, "--out", tmp_path / "there", "--import", table) == 0
+    said = output(capsys)
+    assert "14 runs of these figures by this version of the code are there" in said
+    assert "all runs are there already" in said
+    here, there = (
+        json.loads((tmp_path / n / "readings.json").read_text()) for n in ("here", "there")
+    )
+    assert here["claims"] == there["claims"]
+    assert here["runs"] == there["runs"] == 14

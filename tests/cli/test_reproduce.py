@@ -13,6 +13,7 @@ from contextlib import closing
 import pytest
 
 from rblspi.experiments.config import load
+from rblspi.experiments.results_store import Store
 from rblspi.reproduction.figures import FIGURES
 from tests.support.command import run
 from tests.support.experiments import TOML
@@ -71,6 +72,73 @@ def test_the_report_can_be_made_elsewhere_and_tables_written(mine, tmp_path):
         assert len(rows) == per_run * len({row["seed"] for row in rows})
 
 
+def test_runs_of_another_machine_are_taken_in_and_gone_on_with(mine, tmp_path, capsys):
+    """Imported means give the report on the runs themselves, and only what is missing runs."""
+    source = ("--config", mine / "mine.toml")
+    here, there = mine / "out", tmp_path / "there"
+    table = tmp_path / "blocks.csv.gz"
+    run("reproduce", *source, "--out", here, "--report-only", "--export", table)
+    taken = ("reproduce", *source, "--out", there, "--import", table)
+    assert run(*taken, "--report-only") == 0
+    name = "summaries.csv"
+    assert (there / name).read_text() == (here / name).read_text()
+    capsys.readouterr()
+    made = json.loads((there / "claims.json").read_text())["runs"] // 2
+    assert run(*taken, "--runs", made + 1, "--jobs", 1) == 0
+    said = output(capsys)
+    assert "0 of them new" in said
+    assert f"{2 * made} runs of these figures by this version of the code are there" in said
+    assert "2 runs to make" in said
+
+
+def test_imported_means_that_a_figure_cannot_show_are_told_before_anything_runs(
+    mine, tmp_path, capsys
+):
+    table = tmp_path / "blocks.csv"
+    other = tmp_path / "other.toml"
+    other.write_text(GOOD.replace("block = 10", "block = 15"), encoding="utf-8")
+    run("reproduce", "--config", other, "--out", mine / "out", "--report-only", "--export", table)
+    options = ("--config", mine / "mine.toml", "--import", table, "--runs", 9)
+    for name in ("blocks", "episodes"):
+        more = () if name == "blocks" else ("--export-episodes", tmp_path / "all.csv")
+        capsys.readouterr()
+        assert run("reproduce", *options, *more, "--out", tmp_path / name) == 2
+        said = output(capsys)
+        assert "known by means of 15 episodes" in said
+        assert "runs to make" not in said
+        with Store(tmp_path / name / "results.sqlite") as store:
+            assert all(store.codes(curve) == {} for curve in load(other).curves)
+
+
+def test_episodes_help_where_imported_means_cannot_be_shown(mine, tmp_path):
+    """As the message about such means advises."""
+    other, means, episodes = (tmp_path / name for name in ("other.toml", "means.csv", "all.csv"))
+    other.write_text(GOOD.replace("block = 10", "block = 15"), encoding="utf-8")
+    tables = ("--export", means, "--export-episodes", episodes)
+    run("reproduce", "--config", other, "--out", mine / "out", "--report-only", *tables)
+    there = ("--out", tmp_path / "there", "--report-only")
+    assert run("reproduce", "--config", other, *there, "--import", means) == 0
+    source = ("reproduce", "--config", mine / "mine.toml", *there)
+    assert run(*source) == 2
+    assert run(*source, "--import", episodes) == 0
+    assert run(*source) == 0
+
+
+def test_runs_by_another_version_of_the_code_are_told(mine, tmp_path, capsys):
+    table = tmp_path / "all.csv"
+    source = ("--config", mine / "mine.toml")
+    run("reproduce", *source, "--out", mine / "out", "--report-only", "--export-episodes", table)
+    code = table.read_text().splitlines()[1].split(",")
+    (version,) = {word for word in code if len(word) == 16 and word.isalnum() and word.islower()}
+    table.write_text(table.read_text().replace(version, "0" * 16))
+    capsys.readouterr()
+    options = (*source, "--import", table, "--report-only", "--out", tmp_path / "out")
+    assert run("reproduce", *options) == 0
+    assert "by another version count with --reuse" in output(capsys)
+    assert run("reproduce", *options, "--reuse") == 0
+    assert "--reuse" not in output(capsys)
+
+
 def test_figures_and_claims_are_listed(capsys):
     assert run("reproduce", "--list") == 0
     listed = output(capsys)
@@ -96,6 +164,7 @@ def test_a_figure_can_be_printed_as_a_file_to_start_from(tmp_path, capsys):
         (["--config", "none.toml"], "none.toml cannot be read"),
         (["--report-only", "chain"], "there is no"),
         (["chain", "--export", "blocks.xlsx"], "must end in .csv, .csv.gz or .parquet"),
+        (["chain", "--import", "none.csv"], "none.csv cannot be read"),
     ],
 )
 def test_a_mistake_is_told_in_a_sentence(tmp_path, capsys, arguments, message):
@@ -193,7 +262,8 @@ def test_a_scheduler_that_dies_is_told_in_a_sentence(tmp_path):
     (tmp_path / "mine.toml").write_text(GOOD, encoding="utf-8")
     file = tmp_path / "scheduler.json"
     options = ("--no-dashboard", "--scheduler-file", file)
-    scheduler = started("dask_scheduler", "--host", "127.0.0.1", "--port", "0", *options)
+    ports = ("--host", "127.0.0.1", "--port", "0", "--dashboard-address", "127.0.0.1:0")
+    scheduler = started("dask_scheduler", *ports, *options)
     worker = started("dask_worker", "--nthreads", "1", "--no-nanny", *options)
     try:
         while not file.exists():

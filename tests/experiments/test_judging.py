@@ -44,7 +44,7 @@ def test_one_finding_against_it_is_enough_and_all_have_to_hold():
 
 
 def steps(evidence):
-    return Sample(evidence.episodes(CURVES[0]).mean(axis=1))
+    return Sample(evidence.mean(CURVES[0]))
 
 
 CLAIM = Claim(
@@ -82,7 +82,7 @@ def test_averages_over_curves_are_over_the_seeds_they_share():
         values = np.array(seeds, float)[:, None] + np.zeros((3, 4))
         results.append(CurveResult(curve, records(seeds), {"length": values}, (), True))
     found = Evidence([FigureResult(FIGURE, results)])
-    means = found.common(curves, lambda curve: found.episodes(curve).mean(axis=1))
+    means = found.common(curves, lambda curve: found.mean(curve))
     np.testing.assert_array_equal(means, [1.0, 2.0])
 
 

@@ -91,7 +91,7 @@ def test_bars_and_tables_show_possible_numbers_of_steps(tmp_path):
     ends = np.concatenate([path.vertices[:, 1] for path in ax.collections[1].get_paths()])
     assert (ends.min(), ends.max()) == (1.0, 500.0)
     page = write([result], tmp_path).read_text(encoding="utf-8")
-    assert "250.0 [1, 500.0]*" in page
+    assert "250.0 [1, 500.0]†" in page
     assert CLIPPED in page
     assert "as far as numbers are possible" in page
 

@@ -25,10 +25,11 @@ def evidence(lengths, returns=lambda curve: 0.0, runs=20, noise=1.0, tables=()):
 
     def result(curve):
         shape = (runs, curve.episodes)
-        arrays = {
-            "length": lengths(curve) + noise * rng.normal(size=(runs, 1)) + np.zeros(shape),
-            "return": returns(curve) + noise * rng.normal(size=(runs, 1)) + np.zeros(shape),
-        }
+        length, returned = (
+            mean(curve) + noise * rng.normal(size=(runs, 1)) + np.zeros(shape)
+            for mean in (lengths, returns)
+        )
+        arrays = {"length": length, "return": returned, "under_limit": length < 500}
         return CurveResult(curve, records(range(runs)), arrays, tables, True)
 
     figures = [
@@ -192,3 +193,11 @@ def test_algorithms_are_compared_on_the_same_samples():
     found = judge(BY_ID["chain-2"], Evidence([figure])).findings
     assert [finding.measured.mean for finding in found] == [0.0, 1.0]
     assert chain.typical_seed(results) in (0, 2)
+
+
+def test_histories_of_the_chain_that_never_get_there_have_no_number_of_improvements():
+    wrong = np.repeat([[0.0, 1.0], [1.0, 0.0]], 10, axis=0)[None]
+    judgement = judge(BY_ID["chain-1"], evidence(lambda c: 1.0, runs=2, tables=(wrong, wrong)))
+    assert judgement.verdict == "does not hold"
+    assert [finding.runs for finding in judgement.findings] == [2, 2, 0, 0]
+    assert all(np.isnan(finding.measured.mean) for finding in judgement.findings[2:])

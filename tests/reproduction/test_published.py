@@ -4,10 +4,16 @@ import json
 import re
 from collections import Counter
 
+import numpy as np
 import pytest
 
+from rblspi.experiments.imports import read_runs
+from rblspi.experiments.results import read
+from rblspi.experiments.results_store import Store
 from rblspi.reproduction.claims import CLAIMS
 from rblspi.reproduction.design import SMALL
+from rblspi.reproduction.figures import FIGURES
+from rblspi.reproduction.report import judgements_on
 from tests.support.pages import DOCS
 
 PAPER = DOCS / "paper"
@@ -15,13 +21,13 @@ WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "
 WORDS += ("eleven", "twelve")
 
 
-def read(name):
+def published_file(name):
     return json.loads((PAPER / name).read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("page", [DOCS.parent / "README.md", PAPER / "README.md"], ids=str)
 def test_pages_count_verdicts_as_they_are(page):
-    number = Counter(claim["verdict"] for claim in read("claims.json")["claims"])
+    number = Counter(claim["verdict"] for claim in published_file("claims.json")["claims"])
     text = re.sub(r"[\s*]+", " ", page.read_text(encoding="utf-8"))
     assert f"{WORDS[number['holds']]} hold" in text
     assert f"{WORDS[number['does not hold']]} do not" in text
@@ -30,9 +36,9 @@ def test_pages_count_verdicts_as_they_are(page):
 
 
 def test_every_claim_is_judged_and_those_of_the_design_under_every_reading():
-    claims = {claim["id"]: claim for claim in read("claims.json")["claims"]}
+    claims = {claim["id"]: claim for claim in published_file("claims.json")["claims"]}
     assert list(claims) == [claim.id for claim in CLAIMS]
-    studied = {claim["id"]: claim for claim in read("readings.json")["claims"]}
+    studied = {claim["id"]: claim for claim in published_file("readings.json")["claims"]}
     assert list(studied) == [claim.id for claim in SMALL.judged()]
     for name, claim in studied.items():
         verdicts = {cell["reading"]: cell["verdict"] for cell in claim["readings"]}
@@ -40,5 +46,26 @@ def test_every_claim_is_judged_and_those_of_the_design_under_every_reading():
         assert None not in verdicts.values()
 
 
+@pytest.mark.slow
+def test_verdicts_follow_from_the_published_runs(tmp_path):
+    """The table of runs gives every number of claims.json but those of the chain."""
+    figures = [figure for figure in FIGURES.values() if figure.id != "chain"]
+    with Store(tmp_path / "results.sqlite") as store:
+        store.add_all(read_runs(PAPER / "blocks.csv.gz"))
+        results = [read(store, figure) for figure in figures]
+    found = {judgement.claim.id: judgement.plain for judgement in judgements_on(results)}
+    published = {claim["id"]: claim for claim in published_file("claims.json")["claims"]}
+    assert len(found) == len(CLAIMS) - 2
+    for name, claim in found.items():
+        assert claim["verdict"] == published[name]["verdict"]
+        for one, other in zip(claim["findings"], published[name]["findings"], strict=True):
+            numbers = ([f["mean"], *f["interval"], f["runs"]] for f in (one, other))
+            np.testing.assert_allclose(*numbers, rtol=2e-5)
+
+
 def test_all_runs_were_made_with_the_same_versions():
-    assert len(read("claims.json")["versions"]) == len(read("readings.json")["versions"]) == 1
+    assert (
+        len(published_file("claims.json")["versions"])
+        == len(published_file("readings.json")["versions"])
+        == 1
+    )

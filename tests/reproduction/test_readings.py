@@ -13,11 +13,11 @@ from rblspi.reproduction.readings import (
     FACTORS,
     SOURCES,
     in_full,
-    judged_by,
     name_of,
     one_at_a_time,
     parse,
     read_as,
+    rescoped,
 )
 
 CURVES = unique(curve for figure in FIGURES.values() for curve in figure.curves)
@@ -32,7 +32,7 @@ def test_the_default_is_what_the_figures_have_and_every_other_level_is_not(facto
     assert not changed({factor.name: factor.default})
     for level in factor.levels[1:]:
         reading = {factor.name: level}
-        assert changed(reading) or judged_by(reading, Scope()) != Scope()
+        assert changed(reading) or rescoped(reading, Scope()) != Scope()
     names = [level.name for level in factor.levels]
     assert len(set(names)) == len(names) >= 2
     assert all(level.says and level.source for level in factor.levels)

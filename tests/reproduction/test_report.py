@@ -57,6 +57,21 @@ def test_claims_are_there_for_people_and_for_programs(report):
         assert f'id="claim-{claim["id"]}"' in page
 
 
+def test_claims_that_compare_settings_are_also_judged_by_the_end_of_the_runs(report):
+    content = json.loads((report.page.parent / "claims.json").read_text(encoding="utf-8"))
+    usual = {claim["id"]: claim["judged_by"] for claim in content["claims"]}
+    ((title, judged),) = content["variants"].items()
+    assert {claim["id"] for claim in judged} == {
+        *("car-2", "car-4", "car-5", "car-6", "sparse-3", "pendulum-2", "pole-2", "puddle-3")
+    }
+    for claim in judged:
+        assert "verall" in usual[claim["id"]]
+        assert "verall" not in claim["judged_by"]
+        assert not any("overall" in finding["what"] for finding in claim["findings"])
+    assert f"## {title}" in (report.page.parent / "claims.md").read_text(encoding="utf-8")
+    assert title in report.page.read_text(encoding="utf-8")
+
+
 def test_equal_runs_give_equal_files(report, tmp_path):
     again = write_report([invented(quick(FIGURES["cart-pole"]))], tmp_path)
     for name in ("cart-pole.png", "cart-pole.svg"):
@@ -116,7 +131,7 @@ def test_a_browser_shows_all_figures_and_the_table_and_asks_for_nothing(report):
     with browser.page() as page:
         page.open(report.page.as_uri())
         widths = page.evaluate("[...document.images].map(i => i.complete ? i.naturalWidth : 0)")
-        rows = page.evaluate("document.querySelectorAll('table.claims > tbody > tr').length")
+        rows = page.evaluate('document.querySelectorAll("tr[id^=claim-]").length')
         visible = page.evaluate(
             "[...document.images].every(i => i.getBoundingClientRect().width > 300)"
         )

@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 
 from rblspi.core.intervals import Interval
-from rblspi.experiments.results import CurveResult, FigureResult
+from rblspi.experiments.judging import counted, in_words
+from rblspi.experiments.results import SERIES, CurveResult, FigureResult
 from rblspi.experiments.results_store import Store
 from rblspi.experiments.runner import missing, run_all
-from rblspi.plotting.verdicts import counted, in_words
 from rblspi.reproduction import study as study_module
 from rblspi.reproduction.design import SMALL, Design, parts
 from rblspi.reproduction.readings import DEFAULT, SOURCES, name_of, parse
@@ -30,7 +30,7 @@ def read_invented(monkeypatch):
     def read(steps, design):
         def result(curve, runs):
             noise = np.random.default_rng(1).normal(size=(runs, 1))
-            arrays = {n: steps(curve) + noise + np.zeros((runs, 300)) for n in ("length", "return")}
+            arrays = {n: steps(curve) + noise + np.zeros((runs, curve.episodes)) for n in SERIES}
             return CurveResult(curve, records(range(runs)), arrays, (), True)
 
         def figure_result(_store, figure, runs):
@@ -69,7 +69,7 @@ def test_a_claim_may_hold_by_the_end_of_the_runs_alone(read_invented):
     """beta = 0.1 is worse for 150 episodes and then better, by less."""
 
     def steps(curve):
-        better = np.where(np.arange(300) < 150, -50.0, 10.0)
+        better = np.where(np.arange(curve.episodes) < 150, -50.0, 10.0)
         ours = 100.0 + better * (curve.settings.get("noise_precision") == 0.1)
         return 200.0 + ours * (curve.algorithm == "rblspi")
 
@@ -178,11 +178,29 @@ def test_verdicts_in_words(verdicts, words):
         (Interval(0.0, 0.0, 0.0), 1, 0.0),
         (Interval(5.0, 5.0, 5.0), 1, np.inf),
         (Interval(5.0, np.nan, np.nan), 1, 0.0),
-        (Interval(2.0, 1.0, 3.0), 10, 2.0 * 1.959964 / 2.807034),  # Bonferroni for ten numbers
+        # Bonferroni for ten numbers, by Student's distribution with nine degrees of freedom
+        (Interval(2.0, 1.0, 3.0), 10, 2.0 * 2.262157 / 3.689662),
     ],
 )
 def test_the_size_of_a_shift_is_above_one_where_it_is_clear(by, among, size):
-    assert Shift(DEFAULT, 0, "", by, among).size == pytest.approx(size, rel=1e-6)
+    assert Shift(DEFAULT, 0, "", by, among, 10).size == pytest.approx(size, rel=1e-6)
+
+
+def test_findings_name_what_was_run(read_invented):
+    design = replace(SMALL, claims=("car-4",), readings=(DEFAULT, parse(["alphas=lower"])))
+    study = read_invented(lambda curve: 200.0, design)
+    names = [[f.what for f in cell.judgement.findings] for cell in study.cells["car-4"]]
+    assert "α = 0.001 minus α = 1" in names[0][0]
+    assert "α = 0.0001 minus α = 0.1" in names[1][0]
+
+
+def test_runs_without_common_seeds_give_no_verdict_and_no_shift(read_invented, monkeypatch):
+    study = read_invented(lambda curve: 200.0, POLE)
+    default, other, *_ = study.cells["pole-2"]
+    empty = other._replace(judgement=other.judgement._replace(findings=()))
+    assert empty.runs > 1
+    assert empty.verdict is None
+    assert replace(study, cells={"pole-2": (default, empty)}).shifts("pole-2") == []
 
 
 def test_readings_that_come_to_the_same_are_counted_once(read_invented):
@@ -199,6 +217,8 @@ def test_readings_that_come_to_the_same_are_counted_once(read_invented):
 def test_verdicts_are_counted():
     verdicts = {"default": "undecided", "a=b": "holds", "a=c": "holds"}
     assert counted(verdicts) == "holds under 2, undecided under 1"
+    words = in_words({"default": "holds"}, 1, verdicts)
+    assert words == "holds under every reading (1); of combinations, " + counted(verdicts)
 
 
 @pytest.mark.slow

@@ -95,7 +95,8 @@ def invented(figure, runs=4) -> FigureResult:
             return CurveResult(curve, records(range(runs)), {}, tables, True)
         fall = 100 + 400 * np.exp(-np.arange(curve.episodes) / 50)
         noise = rng.normal(size=(runs, curve.episodes))
-        arrays = {"length": fall + 10 * noise, "return": -fall + 10 * noise}
+        length = fall + 10 * noise
+        arrays = {"length": length, "return": -fall + 10 * noise, "under_limit": length < 500}
         return CurveResult(curve, records(range(runs)), arrays, (), True)
 
     return FigureResult(figure, [result(curve) for curve in figure.curves])

@@ -47,6 +47,22 @@ Wrap: TypeAlias = Annotated[
         "--wrap", metavar="MODULE:WRAPPER", help="A wrapper around the environment; repeatable."
     ),
 ]
+Imports: TypeAlias = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--import",
+        metavar="FILE",
+        help="Take in runs that --export wrote, here or elsewhere; may be repeated.",
+    ),
+]
+Exports: TypeAlias = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--export",
+        metavar="FILE",
+        help="Write block means to .csv, .csv.gz or .parquet; may be repeated.",
+    ),
+]
 Settings: TypeAlias = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="NAME=VALUE", help="A setting of the algorithm; repeatable."),

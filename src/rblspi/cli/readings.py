@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rblspi.cli import options
-from rblspi.cli.reproduce import run_figures
+from rblspi.cli.running import (
+    read_tables,
+    require_drawable,
+    require_runs,
+    run_figures,
+    take_in,
+)
 from rblspi.core.progress import say
 from rblspi.registry import nearest
 
@@ -43,6 +49,8 @@ def readings(
     report_only: Annotated[
         bool, typer.Option("--report-only", help="Run nothing: report on the runs there are.")
     ] = False,
+    imports: options.Imports = None,
+    exports: options.Exports = None,
 ) -> None:
     """Judge the paper's claims under every reading of what the paper leaves open.
 
@@ -50,17 +58,23 @@ def readings(
     combined. Finished runs are kept in OUT/results.sqlite: the same command goes on where it was
     stopped. ``rblspi list readings`` shows the choices.
     """
+    from rblspi.experiments.export import export, require_known
     from rblspi.experiments.results_store import Store
-    from rblspi.reproduction.design import FULL, SMALL
+    from rblspi.reproduction.design import FULL, SMALL, parts
     from rblspi.reproduction.readings_page import write_study
     from rblspi.reproduction.study import follow_ups, read_study
 
     design = replace(FULL if full else SMALL, runs=runs)
     path = out / "results.sqlite"
-    if report_only and not path.exists():
-        raise ValueError(f"there is no {path} to report on: run without --report-only")
+    for table in exports or []:
+        require_known(table)
+    taken = read_tables(imports or [])
+    require_runs(path, report_only, taken)
     wanted = _only(design, claim or [])
     with Store(path) as store:
+        figures = [figure for figure, _ in parts([wanted])]
+        require_drawable(figures, store, taken)
+        take_in(taken, store, figures)
         if not report_only:
             run = partial(_run, store=store, jobs=jobs or os.cpu_count() or 1, cluster=cluster)
             run([wanted])
@@ -70,14 +84,16 @@ def readings(
     for line in study.sentences():
         print(f"  {line}")
     say(f"report: {page}")
+    for table in exports or []:
+        say(f"{table}: {export(study.all_results, table, blocks=True)} rows")
 
 
 def _run(designs: Sequence[Design], store: Store, jobs: int, cluster: str | None) -> None:
     """Make the runs of designs, one seed of everything before the next."""
     from rblspi.reproduction.design import parts
 
-    for figure, number in parts(designs):
-        run_figures([figure], [number], store, False, jobs, cluster, at_once=1)
+    for part in parts(designs):
+        run_figures([part], store, False, jobs, cluster, at_once=1)
 
 
 def _only(design: Design, claims: Sequence[str]) -> Design:

@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import os
-import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from statistics import fmean
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from rblspi.cli import completion, options
-from rblspi.core.progress import duration, progress, say
+from rblspi.cli.running import (
+    read_tables,
+    require_drawable,
+    require_runs,
+    run_figures,
+    take_in,
+)
+from rblspi.core.progress import say
 from rblspi.registry import nearest
 
 if TYPE_CHECKING:
-    from rblspi.experiments.definitions import Figure, Run
+    from rblspi.experiments.definitions import Figure
     from rblspi.experiments.results import FigureResult
-    from rblspi.experiments.results_store import Store
-    from rblspi.experiments.tasks import RunResult
     from rblspi.reproduction.readings import Reading
 
 
@@ -87,12 +89,8 @@ def reproduce(
         bool,
         typer.Option("--reuse", help="Count runs that another version of the code made."),
     ] = False,
-    export: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="FILE", help="Write block means to .csv, .csv.gz or .parquet; may be repeated."
-        ),
-    ] = None,
+    imports: options.Imports = None,
+    exports: options.Exports = None,
     export_episodes: Annotated[
         list[Path] | None,
         typer.Option(metavar="FILE", help="The same with a row for every episode."),
@@ -109,31 +107,33 @@ def reproduce(
     if dump is not None:
         _dump(dump)
         return
-    from rblspi.experiments.export import require_writable
+    from rblspi.experiments.export import require_known
     from rblspi.experiments.results import read
     from rblspi.experiments.results_store import Store
     from rblspi.reproduction.figures import quick_runs
     from rblspi.reproduction.readings import name_of, parse
 
-    read_as = parse(reading or [])
-    chosen = _chosen(figures or [], config or [], quick, read_as)
+    parsed = parse(reading or [])
+    chosen = _chosen(figures or [], config or [], quick, parsed)
     folder = out or Path("results") / ("quick" if quick else "paper")
-    exports = [(p, True) for p in export or []] + [(p, False) for p in export_episodes or []]
-    for file, _ in exports:
-        require_writable(file)
+    tables = [(p, True) for p in exports or []] + [(p, False) for p in export_episodes or []]
+    for table, _ in tables:
+        require_known(table)
     path = folder / "results.sqlite"
-    if report_only and not path.exists():
-        raise ValueError(f"there is no {path} to report on: run without --report-only")
-    numbers = [runs or (quick_runs(figure) if quick else 100) for figure in chosen]
+    taken = read_tables(imports or [])
+    require_runs(path, report_only, taken)
+    numbered = [(f, runs or (quick_runs(f) if quick else 100)) for f in chosen]
     with Store(path) as store:
+        require_drawable(chosen, store, taken, bool(export_episodes))
+        take_in(taken, store, chosen, reuse)
         if not report_only:
-            run_figures(chosen, numbers, store, reuse, jobs or os.cpu_count() or 1, cluster)
+            run_figures(numbered, store, reuse, jobs or os.cpu_count() or 1, cluster)
         results = [
             read(store, figure, None if report_only else number, reuse)
-            for figure, number in zip(chosen, numbers, strict=True)
+            for figure, number in numbered
         ]
-    name = name_of(read_as) if read_as else ""
-    _report(results, report or folder / name, exports, read_as)
+    name = name_of(parsed) if parsed else ""
+    _report(results, report or folder / name, tables, parsed)
 
 
 def _chosen(
@@ -180,49 +180,6 @@ def _dump(name: str) -> None:
     print(dump(replace(FIGURES[name], id=f"my-{name}")), end="")
 
 
-def run_figures(
-    figures: Sequence[Figure],
-    runs: Sequence[int],
-    store: Store,
-    reuse: bool,
-    jobs: int,
-    cluster: str | None,
-    at_once: int = 10,
-) -> None:
-    """Make the runs of figures that are not stored yet, ``at_once`` seeds of every curve first."""
-    from rblspi.core.cluster import dask_client
-    from rblspi.experiments.definitions import unique
-    from rblspi.experiments.runner import dask_executors, local_processes, missing, prepare, run_all
-
-    curves = unique(curve for figure in figures for curve in figure.curves)
-    say("checking the settings, compiling what is not compiled yet ...")
-    prepare(curves)
-    wanted: dict[str, int] = {}
-    for figure, number in zip(figures, runs, strict=True):
-        for curve in figure.curves:
-            wanted[curve.digest] = max(number, wanted.get(curve.digest, 0))
-    most = missing(store, curves, max(runs), reuse, at_once)
-    todo = [run for run in most if run.seed < wanted[run.curve.digest]]
-    if not todo:
-        say("all runs are there already")
-        return
-    where = f"the cluster at {cluster}" if cluster else f"{jobs} processes"
-    say(f"{len(todo)} runs to make on {where}; finished ones are kept in {store.path}")
-    try:
-        with _progress(figures, runs, todo, store.seconds(), jobs) as tell:
-            if cluster:
-                with dask_client(cluster) as client:
-                    run_all(todo, store, *dask_executors(client), tell)
-            else:
-                run_all(todo, store, lambda: local_processes(jobs), 2 * jobs, tell)
-    except KeyboardInterrupt:
-        say(
-            "stopped; finished runs are kept. Go on: the same command again. "
-            "Report on what there is: add --report-only"
-        )
-        raise typer.Exit(130) from None
-
-
 def _report(
     results: list[FigureResult],
     folder: Path,
@@ -252,41 +209,3 @@ def _list() -> None:
     print()
     for claim in CLAIMS:
         print(f"{claim.id:20} {claim.says}")
-
-
-@contextmanager
-def _progress(
-    figures: Sequence[Figure],
-    runs: Sequence[int],
-    todo: Sequence[Run],
-    seconds: dict[str, float],
-    jobs: int,
-) -> Iterator[Callable[[Run, RunResult], None]]:
-    """Show how many runs of every figure are done, and how long the others will take.
-
-    A run is expected to take as long as others of its curve did.
-    """
-    remaining = Counter(run.curve.digest for run in todo)
-    times = {digest: [mean] for digest, mean in seconds.items()}
-    start, worked = time.monotonic(), 0.0
-    with progress(len(todo)) as tell:
-
-        def finished(run: Run, result: RunResult) -> None:
-            nonlocal worked
-            remaining[run.curve.digest] -= 1
-            times.setdefault(run.curve.digest, []).append(result.seconds)
-            worked += result.seconds
-            means = {digest: fmean(found) for digest, found in times.items()}
-            typical = fmean(means.values())
-            work = sum(n * means.get(digest, typical) for digest, n in remaining.items())
-            passed = time.monotonic() - start
-            at_a_time = max(worked / passed, 0.1) if passed > 5.0 else jobs
-            done = [
-                f"{figure.id} {sum(number - remaining[c.digest] for c in figure.curves)}"
-                f"/{number * len(figure.curves)}"
-                for figure, number in zip(figures, runs, strict=True)
-            ]
-            words = f"{', '.join(done)}; {duration(work / at_a_time)} left"
-            tell(len(todo) - remaining.total(), words)
-
-        yield finished

@@ -92,7 +92,6 @@ class Figure:
     limits: tuple[float, float] | None = None  # of the vertical axis
     ticks: tuple[float, ...] = ()  # if given, the vertical axis is logarithmic and has these ticks
     block: int | None = None  # consecutive episodes in one point; by default as runs are long
-    full_episodes: int = 0  # episodes that a run needs before it can decide a claim
     kind: str = "curves"  # which function draws it; "curves" is a figure of learning curves
     caption: str = ""  # the text below it on the page; learning curves need none
 

@@ -1,6 +1,7 @@
-"""Results as tables for other programs: CSV, or Parquet if pyarrow is installed.
+"""Results as tables: CSV, or Parquet if pyarrow is installed.
 
-A table is written curve by curve, so that it need not fit into memory.
+A table is written curve by curve, so that it need not fit into memory. It is for other programs,
+and for other stores: `imports` reads its runs again.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import math
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -17,20 +19,24 @@ from typing import Any
 import numpy as np
 
 from rblspi.core.files import replacing
-from rblspi.experiments.definitions import canonical
-from rblspi.experiments.results import CurveResult, FigureResult
+from rblspi.experiments.definitions import Curve, canonical
+from rblspi.experiments.results import SERIES, CurveResult, FigureResult, require_block
+from rblspi.experiments.results_store import Record
 from rblspi.experiments.summary import block_means
 
-COLUMNS = ("environment", "algorithm", "basis", "settings", "seed", "episode", "length", "return")
+#: what is the same in all rows of a setting, in all rows of a run, and in one row
+OF_CURVE = ("environment", "arguments", "algorithm", "basis", "settings", "episodes")
+OF_RUN = ("code", "versions", "finished", "seconds", "steps", "warnings", "seed")
+COLUMNS = (*OF_CURVE, *OF_RUN, "episode", *SERIES)
 Write = Callable[[dict[str, list[Any]]], Any]
 
 
 class ExportError(ValueError):
-    """A table that cannot be written under this name."""
+    """A table that cannot be written, or read, under this name."""
 
 
-def require_writable(path: Path) -> None:
-    """Check, before hours of runs, that a table can be written under this name.
+def require_known(path: Path) -> None:
+    """Check, before hours of runs, that the name of a table is that of a format we have.
 
     Raises
     ------
@@ -38,9 +44,9 @@ def require_writable(path: Path) -> None:
     """
     name = path.name.lower()
     if not name.endswith((".csv", ".csv.gz", ".parquet")):
-        raise ExportError(f"cannot write {path}: the name must end in .csv, .csv.gz or .parquet")
+        raise ExportError(f"cannot use {path}: the name must end in .csv, .csv.gz or .parquet")
     if name.endswith(".parquet") and find_spec("pyarrow") is None:
-        raise ExportError(f"cannot write {path} without pyarrow: pip install 'rblspi[data]'")
+        raise ExportError(f"{path} needs pyarrow: pip install 'rblspi[data]'")
 
 
 def export(figures: Iterable[FigureResult], path: Path, *, blocks: bool = False) -> int:
@@ -52,15 +58,18 @@ def export(figures: Iterable[FigureResult], path: Path, *, blocks: bool = False)
     path : Path
         A name that ends in .csv, .csv.gz or .parquet.
     blocks : bool
-        Write a row for the mean of each block of the figure instead of for each episode.
+        Write a row for the mean of each block of the figure instead of for each episode; blocks
+        are shorter where they would leave out the last episodes of a run.
     """
-    require_writable(path)
+    require_known(path)
     curves: dict[str, tuple[CurveResult, int]] = {}
     for figure in figures:
         for digest, result in figure.curves.items():
-            curves.setdefault(
-                digest, (result, figure.figure.block_of(result.curve.episodes) if blocks else 1)
-            )
+            # A block that divides the run leaves no episode out, and one that divides those of all
+            # figures serves them all.
+            _, other = curves.get(digest, (result, result.curve.episodes))
+            block = figure.figure.block_of(result.curve.episodes) if blocks else 1
+            curves[digest] = (result, math.gcd(block, other))
     rows = 0
     with _writer(path) as write:
         for result, block in curves.values():
@@ -72,17 +81,30 @@ def export(figures: Iterable[FigureResult], path: Path, *, blocks: bool = False)
 
 
 def _table(result: CurveResult, block: int) -> dict[str, list[Any]]:
-    curve = result.curve
-    values = {name: block_means(result.arrays[name], block) for name in ("length", "return")}
+    require_block(result.curve, result.block, block)
+    values = {name: block_means(result.arrays[name], block // result.block) for name in SERIES}
     runs, points = values["length"].shape
-    plain = (canonical(curve.plain[name]) for name in ("basis", "settings"))
-    texts = (curve.place, curve.algorithm, *plain)
+    said = [of_run(record) for record in result.records]
     return {
-        **{name: [text] * (runs * points) for name, text in zip(COLUMNS, texts, strict=False)},
-        "seed": np.repeat(result.seeds, points).tolist(),
+        **{name: [text] * (runs * points) for name, text in of_curve(result.curve).items()},
+        **{name: [run[name] for run in said for _ in range(points)] for name in OF_RUN},
         "episode": np.tile(block * np.arange(1, points + 1), runs).tolist(),
         **{name: array.ravel().tolist() for name, array in values.items()},
     }
+
+
+def of_curve(curve: Curve) -> dict[str, Any]:
+    """What a table says of a setting."""
+    values = {name: getattr(curve, name) for name in OF_CURVE}
+    texts = {name: canonical(dict(values[name])) for name in ("arguments", "basis", "settings")}
+    return values | texts
+
+
+def of_run(record: Record) -> dict[str, Any]:
+    """What a table says of a run."""
+    texts = {"versions": canonical(record.versions), "warnings": canonical(list(record.warnings))}
+    said = record._asdict() | texts
+    return {name: said[name] for name in OF_RUN}
 
 
 @contextmanager
@@ -103,12 +125,7 @@ def _csv(path: Path, name: str) -> Iterator[Write]:
         with io.TextIOWrapper(packed, encoding="utf-8", newline="") as file:
             writer = csv.writer(file, lineterminator="\n")
             writer.writerow(COLUMNS)
-            yield lambda table: writer.writerows(zip(*map(_short, table.values()), strict=True))
-
-
-def _short(column: list[Any]) -> list[Any]:
-    """Numbers as text with eight significant digits, which is plenty for a mean."""
-    return [f"{value:.8g}" if isinstance(value, float) else value for value in column]
+            yield lambda table: writer.writerows(zip(*table.values(), strict=True))
 
 
 @contextmanager
@@ -117,7 +134,9 @@ def _parquet(path: Path) -> Iterator[Write]:
     from pyarrow import parquet
 
     text, whole, real = pyarrow.string(), pyarrow.int64(), pyarrow.float64()
-    kinds = (*[pyarrow.dictionary(pyarrow.int32(), text)] * 4, whole, whole, real, real)
-    schema = pyarrow.schema(list(zip(COLUMNS, kinds, strict=True)))
+    kinds = dict.fromkeys(COLUMNS, pyarrow.dictionary(pyarrow.int32(), text))
+    kinds |= dict.fromkeys(("episodes", "seed", "steps", "episode"), whole)
+    kinds |= dict.fromkeys(("seconds", *SERIES), real)
+    schema = pyarrow.schema(list(kinds.items()))
     with parquet.ParquetWriter(path, schema, compression="zstd") as file:
         yield lambda table: file.write_table(pyarrow.table(table, schema))

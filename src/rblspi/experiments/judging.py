@@ -21,10 +21,20 @@ from rblspi.experiments.definitions import Curve, Measure
 from rblspi.experiments.results import CurveResult, FigureResult
 
 Verdict = Literal["holds", "does not hold", "undecided"]
+VERDICTS: tuple[Verdict, ...] = ("holds", "does not hold", "undecided")
+
+
+#: how often verdicts are wrong, in words
+CHANCE = (
+    "A claim whose n numbers are all at their lines is refuted by chance in up to n times 2.5% of "
+    "cases, and a claim that is wrong is confirmed in 2.5% at most. Where a number is about the "
+    "best of several settings, it is chosen on the same runs, which flatters it. Intervals of "
+    "differences (Welch's) take runs as independent, although settings share their seeds."
+)
 
 
 class Missing(LookupError):
-    """A curve that a claim needs has no runs yet."""
+    """Why the runs that there are do not give what a claim needs."""
 
 
 class Sample(NamedTuple):
@@ -75,6 +85,7 @@ class Finding(NamedTuple):
             "runs": self.runs,
             "verdict": self.verdict,
             "counts": self.counts,
+            "clipped": self.clipped,
         }
 
 
@@ -129,22 +140,47 @@ class Evidence:
         self._results = {d: r for figure in figures for d, r in figure.curves.items()}
         self._instead = instead or {}
 
+    def run_for(self, curve: Curve) -> Curve:
+        """The curve that was run in place of this one, or this one."""
+        return self._instead.get(curve.digest, curve)
+
     def of(self, curve: Curve) -> CurveResult:
         """The runs of a curve, or of the curve that was run in its place."""
-        result = self._results.get(self._instead.get(curve.digest, curve).digest)
+        result = self._results.get(self.run_for(curve).digest)
         if result is None or not result.runs:
-            raise Missing(curve.name)
+            raise Missing(f"no runs yet of {curve.name}")
         return result
 
-    def episodes(self, curve: Curve, measure: Measure = "length") -> Array:
-        """Lengths or returns of every episode, shape (R, E)."""
-        return np.asarray(self.of(curve).arrays[measure], dtype=np.float64)
+    def mean(
+        self,
+        curve: Curve,
+        measure: Measure | Literal["under_limit"] = "length",
+        first: int = 0,
+        stop: int | None = None,
+    ) -> Array:
+        """Mean over some episodes of every run, shape (R,).
+
+        The episodes are those from ``first`` up to ``stop``, as in a slice. Where only means of
+        blocks are known, they have to be whole blocks.
+        """
+        result = self.of(curve)
+        episodes = result.curve.episodes
+        start, end, _ = slice(first, stop).indices(episodes)
+        if stop is not None and stop > episodes:
+            raise Missing(f"runs of {curve.name} have {episodes} episodes, and not {stop}")
+        if start % result.block or end % result.block:
+            raise Missing(
+                f"runs of {curve.name} are known by means of {result.block} episodes, which do not "
+                f"tell episodes {start + 1} to {end}"
+            )
+        chosen = result.arrays[measure][:, start // result.block : end // result.block]
+        return np.asarray(chosen.mean(axis=1, dtype=np.float64))
 
     def common(self, curves: Sequence[Curve], number: Callable[[Curve], Array]) -> Array:
         """One number per seed, averaged over curves, for the seeds that all curves have."""
         seeds = set.intersection(*(set(self.of(curve).seeds) for curve in curves))
         if not seeds:
-            raise Missing(f"runs with common seeds of {curves[0].name} and others")
+            raise Missing(f"{curves[0].name} has no seed in common with other settings")
         rows = [number(curve)[[seed in seeds for seed in self.of(curve).seeds]] for curve in curves]
         return np.asarray(np.mean(rows, axis=0))
 
@@ -154,7 +190,7 @@ def judge(claim: Claim, evidence: Evidence, shortened: str = "") -> Judgement:
     try:
         findings = tuple(claim.findings(evidence))
     except Missing as missing:
-        return Judgement(claim, "undecided", (), f"no runs yet: {missing}")
+        return Judgement(claim, "undecided", (), str(missing))
     verdict = combine(finding.verdict for finding in findings if finding.counts)
     if not shortened:
         note = "the line is in the interval" if verdict == "undecided" else ""
@@ -169,6 +205,41 @@ def combine(verdicts: Iterable[Verdict]) -> Verdict:
     if "does not hold" in found:
         return "does not hold"
     return "undecided" if "undecided" in found or not found else "holds"
+
+
+# Verdicts in words ----------------------------------------------------------------------------
+
+_UNDER_ALL: dict[Verdict, str] = {
+    "holds": "holds under every reading",
+    "does not hold": "does not hold under any reading",
+    "undecided": "undecided under every reading",
+}
+
+
+def counted(found: Mapping[str, Verdict]) -> str:
+    """How many readings of a claim have which verdict."""
+    numbers = {verdict: list(found.values()).count(verdict) for verdict in VERDICTS}
+    return ", ".join(f"{verdict} under {n}" for verdict, n in numbers.items() if n)
+
+
+def in_words(
+    found: Mapping[str, Verdict], readings: int, combined: Mapping[str, Verdict] | None = None
+) -> str:
+    """Under which of so many readings a claim holds; ``found`` has those that are judged.
+
+    Combinations of readings are counted.
+    """
+    if combined:
+        return f"{in_words(found, readings)}; of combinations, {counted(combined)}"
+    if not found:
+        return "too few runs"
+    left = readings - len(found)
+    rest = f"; too few runs under {left} more" if left else ""
+    if len(set(found.values())) == 1 and not left:
+        (verdict,) = set(found.values())
+        return f"{_UNDER_ALL[verdict]} ({readings})"
+    by_verdict = {v: [reading for reading in found if found[reading] == v] for v in VERDICTS}
+    return "; ".join(f"{v} under {', '.join(r)}" for v, r in by_verdict.items() if r) + rest
 
 
 # Findings of the common kinds -----------------------------------------------------------------

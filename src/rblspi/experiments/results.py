@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
@@ -14,9 +14,13 @@ from numpy.typing import NDArray
 from rblspi.core.types import Array
 from rblspi.experiments.code_version import code_version
 from rblspi.experiments.definitions import Curve, Figure, Measure
-from rblspi.experiments.results_store import ADVICE, Record, Store, StoreError
-from rblspi.experiments.summary import UNBOUNDED, Range, Summary, summarise
+from rblspi.experiments.results_store import ADVICE, Arrays, Record, Store, StoreError
+from rblspi.experiments.summary import UNBOUNDED, Range, Summary, block_means, summarise
 from rblspi.experiments.tasks import checkpoints, greedy_name
+
+#: what is known of every episode of an online run, or of a block of them by its mean: the length,
+#: the return, and whether it was shorter than the step limit
+SERIES = ("length", "return", "under_limit")
 
 
 @dataclass(frozen=True)
@@ -25,9 +29,10 @@ class CurveResult:
 
     curve: Curve
     records: tuple[Record, ...]  # one for each run, in the order of seeds
-    arrays: dict[str, NDArray[Any]]  # length and return of online runs, each of shape (R, E)
+    arrays: Arrays  # SERIES of online runs, each of shape (R, E / block)
     tables: tuple[Array, ...]  # of offline runs: action values, (iterations, states, actions)
     present_code: bool  # whether the installed version of the code made all the runs
+    block: int = 1  # episodes behind an entry; more than 1 where runs were imported as means
 
     @property
     def runs(self) -> int:
@@ -69,14 +74,18 @@ class FigureResult:
     def summaries(self) -> dict[str, Summary]:
         """Learning curves by digest, for online curves that have runs."""
         return {
-            digest: summarise(
-                result.arrays[self.figure.measure],
-                self.figure.block_of(result.curve.episodes),
-                possible(result.curve.environment, self.figure.measure),
-            )
+            digest: self._summary(result)
             for digest, result in self.curves.items()
             if result.runs and result.curve.episodes
         }
+
+    def _summary(self, result: CurveResult) -> Summary:
+        block = self.figure.block_of(result.curve.episodes)
+        require_block(result.curve, result.block, block)
+        limits = possible(result.curve.environment, self.figure.measure)
+        entries = result.arrays[self.figure.measure]
+        summary = summarise(entries, block // result.block, limits)
+        return summary._replace(episodes=summary.episodes * result.block)
 
     @cached_property
     def greedy(self) -> dict[str, Summary]:
@@ -135,30 +144,56 @@ def _curve(store: Store, curve: Curve, most: int | None, any_code: bool) -> Curv
     runs = [by_seed[seed] for seed in sorted(by_seed)]
     records = tuple(record for record, _ in runs)
     present_code = all(record.code == present for record in records)
-    shapes = _shapes(curve)
-    names = tuple(shapes) or ("action_values",)
     for _, arrays in runs:
-        wrong = any(arrays[n].shape != shapes[n] for n in names if n in arrays and n in shapes)
-        if arrays.keys() != set(names) or wrong:
+        if not _is_complete(curve, arrays):
             raise StoreError(
                 f"{store.path}: a run of {curve.name} does not have what it should: {ADVICE}"
             )
-    rows = {name: [arrays[name] for _, arrays in runs] for name in names}
+    found = [arrays for _, arrays in runs]
     if not curve.episodes:
-        return CurveResult(curve, records, {}, tuple(rows["action_values"]), present_code)
-    stacked = {
-        name: np.stack(found) if found else np.empty((0, *shapes[name]))
-        for name, found in rows.items()
-    }
-    return CurveResult(curve, records, stacked, (), present_code)
+        tables = tuple(arrays["action_values"] for arrays in found)
+        return CurveResult(curve, records, {}, tables, present_code)
+    block = common_block(curve, (len(arrays["length"]) for arrays in found))
+    return CurveResult(curve, records, _stacked(curve, found, block), (), present_code, block)
 
 
-def _shapes(curve: Curve) -> dict[str, tuple[int, ...]]:
-    """The shapes of what an online run stores, by name; none for an offline run."""
+def common_block(curve: Curve, entries: Iterable[int]) -> int:
+    """Episodes in the shortest blocks that runs with so many entries have in common."""
+    return math.lcm(*(curve.episodes // number for number in entries))
+
+
+def require_block(curve: Curve, known: int, wanted: int) -> None:
+    """Raise an error if means of so many episodes do not make blocks of the wanted length."""
+    if wanted % known:
+        raise StoreError(
+            f"runs of {curve.name} are known by means of {known} episodes, of which no blocks of "
+            f"{wanted} can be made: import a table of --export-episodes, or choose another --out"
+        )
+
+
+def _is_complete(curve: Curve, arrays: Arrays) -> bool:
+    """Whether these are the arrays of a run: its episodes, means of all of them, or its tables."""
+    shapes = {name: array.shape for name, array in arrays.items()}
     if not curve.episodes:
-        return {}
-    shapes: dict[str, tuple[int, ...]] = dict.fromkeys(("length", "return"), (curve.episodes,))
+        return shapes.keys() == {"action_values"}
+    whole: dict[str, tuple[int, ...]] = dict.fromkeys(("length", "return"), (curve.episodes,))
     if curve.evaluation:
         places = (len(checkpoints(curve.episodes)),)
-        shapes |= {greedy_name("length"): places, greedy_name("return"): places}
-    return shapes
+        whole |= {greedy_name("length"): places, greedy_name("return"): places}
+        return shapes == whole
+    entries = shapes.get("length", ())
+    means = len(entries) == 1 and entries[0] > 0 and curve.episodes % entries[0] == 0
+    return shapes == whole or (means and shapes == dict.fromkeys(SERIES, entries))
+
+
+def _stacked(curve: Curve, found: Sequence[Arrays], block: int) -> Arrays:
+    """The arrays of all runs, by means of so many episodes."""
+    limit = possible(curve.environment, "length")[1]
+    rows: dict[str, list[NDArray[Any]]] = {}
+    for arrays in found:
+        known = {"under_limit": arrays["length"] < limit, **arrays}
+        for name, array in known.items():
+            if name in SERIES and len(array) > curve.episodes // block:
+                array = block_means(array[None], block * len(array) // curve.episodes)[0]
+            rows.setdefault(name, []).append(array)
+    return {name: np.stack(each) for name, each in rows.items()}

@@ -13,7 +13,7 @@ import os
 import sqlite3
 import uuid
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from datetime import UTC, datetime
 from os import PathLike
@@ -79,6 +79,12 @@ class Record(NamedTuple):
     finished: str
 
 
+#: the arrays of a run, or of several, by name
+Arrays = dict[str, NDArray[Any]]
+#: all that is stored of a run
+StoredRun = tuple[Curve, Record, Arrays]
+
+
 class Store:
     """A results file.
 
@@ -106,7 +112,7 @@ class Store:
         self._connection.execute("PRAGMA synchronous = FULL")
         # Damaged text is told by its checksum.
         self._connection.text_factory = lambda text: text.decode(errors="surrogateescape")
-        self._versions = canonical(versions())
+        self._versions = versions()
 
     def __enter__(self) -> Self:
         return self
@@ -119,29 +125,57 @@ class Store:
         self._connection.close()
 
     def add(self, run: Run, result: RunResult) -> None:
-        """Commit a finished run; a run that is stored already stays as it is."""
-        curve = run.curve
-        row = (
-            *(curve.digest, run.seed, result.code, float(result.seconds), result.steps),
-            *(json.dumps(result.warnings), self._versions),
-            datetime.now(UTC).isoformat(timespec="seconds"),
+        """Commit a run that has just finished; one that is stored already stays as it is."""
+        finished = datetime.now(UTC).isoformat(timespec="seconds")
+        record = Record(
+            *(run.seed, result.code, float(result.seconds), result.steps, result.warnings),
+            *(self._versions, finished),
         )
-        arrays = [(name, *_encode(array)) for name, array in sorted(result.arrays.items())]
-        execute = self._connection.execute
+        self.add_all([(run.curve, record, result.arrays)])
+
+    def add_all(self, runs: Iterable[StoredRun]) -> int:
+        """Commit several runs, all or none.
+
+        A run that is stored already stays as it is, unless only means of its episodes are stored
+        and now come episodes, or means that make these.
+
+        Returns
+        -------
+        int
+            The number of runs of which less was stored before, or nothing.
+        """
         try:
             with self._connection:  # commits, or rolls back after an error
-                execute("BEGIN IMMEDIATE")
-                settings = (curve.digest, canonical(curve.plain))
-                execute("INSERT OR IGNORE INTO curves VALUES (?, ?)", settings)
-                added = execute(
-                    f"INSERT OR IGNORE INTO runs ({_COLUMNS}, checksum)"
-                    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                    (*row, _checksum(row, arrays)),
-                )
-                for array in arrays if added.rowcount else ():
-                    execute("INSERT INTO arrays VALUES (?, ?, ?, ?, ?)", (added.lastrowid, *array))
-        except sqlite3.Error as error:
+                self._connection.execute("BEGIN IMMEDIATE")
+                return sum(self._insert(*run) for run in runs)
+        except (sqlite3.Error, ValueError) as error:  # a damaged file may hold anything
             raise StoreError(f"{self.path} cannot be written: {error}") from error
+
+    def _insert(self, curve: Curve, record: Record, found: Arrays) -> bool:
+        """Insert a run; False if as much of it is there already."""
+        execute = self._connection.execute
+        seed, code, seconds, steps, warnings, versions, finished = record
+        row = (
+            *(curve.digest, seed, code, seconds, steps),
+            *(json.dumps(warnings), canonical(versions), finished),
+        )
+        wanted = "SELECT id FROM runs WHERE curve = ? AND seed = ? AND code = ?"
+        if stored := execute(wanted, (curve.digest, seed, code)).fetchone():
+            old, new = self.entries(curve).get((seed, code)), found.get("length")
+            if old is None or new is None or not is_finer(len(new), old):
+                return False
+            execute("DELETE FROM arrays WHERE run = ?", stored)
+            execute("DELETE FROM runs WHERE id = ?", stored)
+        arrays = [(name, *_encode(array)) for name, array in sorted(found.items())]
+        settings = (curve.digest, canonical(curve.plain))
+        execute("INSERT OR IGNORE INTO curves VALUES (?, ?)", settings)
+        added = execute(
+            f"INSERT INTO runs ({_COLUMNS}, checksum) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (*row, _checksum(row, arrays)),
+        )
+        for array in arrays:
+            execute("INSERT INTO arrays VALUES (?, ?, ?, ?, ?)", (added.lastrowid, *array))
+        return True
 
     def seeds(self, curve: Curve, code: str) -> set[int]:
         """Seeds with which this version of the code has run a curve."""
@@ -150,14 +184,29 @@ class Store:
 
     def codes(self, curve: Curve) -> dict[str, int]:
         """Number of runs of a curve by version of the code; the version that ran last is last."""
-        wanted = "SELECT code, COUNT(*) FROM runs WHERE curve = ? GROUP BY code ORDER BY MAX(id)"
+        wanted = (
+            "SELECT code, COUNT(*) FROM runs WHERE curve = ? GROUP BY code"
+            " ORDER BY MAX(finished), MAX(id)"
+        )
         return dict(self._query(wanted, curve.digest))
+
+    def entries(self, curve: Curve) -> dict[tuple[int, str], int]:
+        """How many episodes, or means of them, are stored of an online run, by seed and code."""
+        wanted = (
+            "SELECT seed, code, shape FROM arrays JOIN runs ON run = runs.id"
+            " WHERE curve = ? AND name = 'length'"
+        )
+        rows = self._query(wanted, curve.digest)
+        try:
+            return {(seed, code): int(*json.loads(shape)) for seed, code, shape in rows}
+        except (ValueError, TypeError) as error:
+            raise StoreError(f"{self.path} is damaged ({error}): {ADVICE}") from error
 
     def seconds(self) -> dict[str, float]:
         """Mean processor time of a run, by digest of the curve."""
         return dict(self._query("SELECT curve, AVG(seconds) FROM runs GROUP BY curve"))
 
-    def runs(self, curve: Curve, code: str) -> Iterator[tuple[Record, dict[str, NDArray[Any]]]]:
+    def runs(self, curve: Curve, code: str) -> Iterator[tuple[Record, Arrays]]:
         """Runs of a curve by this version of the code with their arrays, in the order of seeds.
 
         Raises
@@ -255,6 +304,11 @@ def _pragma(connection: sqlite3.Connection, name: str) -> Any:
 
 def _checksum(row: Sequence[Any], arrays: Sequence[tuple[Any, ...]]) -> str:
     return hashlib.sha256(repr(([*row], arrays)).encode()).hexdigest()
+
+
+def is_finer(new: int, old: int) -> bool:
+    """Whether so many entries of a run are parts of the ones that are stored."""
+    return new > old and new % old == 0
 
 
 def _encode(array: NDArray[Any]) -> tuple[str, str, bytes]:

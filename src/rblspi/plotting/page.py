@@ -12,15 +12,16 @@ from matplotlib.figure import Figure as Drawing
 from rblspi.core.files import write_text
 from rblspi.core.progress import duration
 from rblspi.experiments.definitions import Curve, Figure, canonical
-from rblspi.experiments.judging import Judgement, Verdict
+from rblspi.experiments.judging import CHANCE, Judgement, Verdict, in_words
 from rblspi.experiments.results import FigureResult
 from rblspi.experiments.summary import BOOTSTRAP_SEED, RESAMPLES
-from rblspi.plotting import curves, tables, verdicts
+from rblspi.plotting import curves, tables
 from rblspi.plotting.html import document
 from rblspi.plotting.html import table as _table
 from rblspi.plotting.html import text as _text
 from rblspi.plotting.style import save, style
-from rblspi.plotting.verdicts import Readings
+from rblspi.plotting.tables import Variants
+from rblspi.plotting.verdicts import ReadingVerdicts
 
 Draw = Callable[[FigureResult], Drawing]
 
@@ -30,8 +31,9 @@ def write(
     folder: Path,
     *,
     judgements: Sequence[Judgement] = (),
+    variants: Variants | None = None,
     drawings: Mapping[str, Draw] | None = None,
-    readings: Readings | None = None,
+    readings: ReadingVerdicts | None = None,
     heading: str = "Experiments",
 ) -> Path:
     """Write figures, tables and the page ``report.html`` into a folder; returns the page.
@@ -43,9 +45,11 @@ def write(
         Created if it does not exist.
     judgements : sequence of Judgement
         Verdicts to list on the page.
+    variants : mapping, optional
+        Verdicts by other rules on the same runs, by the title they are listed under.
     drawings : mapping, optional
         Functions that draw figures of other kinds than ``"curves"``, by `Figure.kind`.
-    readings : Readings, optional
+    readings : ReadingVerdicts, optional
         Verdicts under other readings of what a paper leaves open.
     heading : str
     """
@@ -59,10 +63,10 @@ def write(
                 raise ValueError(f"figure {figure.id!r} has kind={figure.kind!r}: pass drawings=")
             stem = folder / "figures" / figure.id
             _, pictures[figure.id] = save(known[figure.kind](result), stem)
-    tables.write_claims(folder, judgements, results, readings.verdicts if readings else {})
+    tables.write_claims(folder, judgements, results, variants or {}, readings)
     tables.write_summaries(folder / "summaries.csv", results)
     page = folder / "report.html"
-    write_text(page, _page(results, judgements, pictures, readings, heading))
+    write_text(page, _page(results, judgements, variants or {}, pictures, readings, heading))
     return page
 
 
@@ -76,12 +80,14 @@ _WORDS: dict[Verdict, str] = {
 def _page(
     results: Sequence[FigureResult],
     judgements: Sequence[Judgement],
+    variants: Variants,
     pictures: Mapping[str, Path],
-    readings: Readings | None,
+    readings: ReadingVerdicts | None,
     heading: str,
 ) -> str:
     parts = [_head(heading, results, judgements, readings)]
     parts += [_claims(judgements)] if judgements else []
+    parts += [f"<h3>{_text(title)}</h3>{_claims_table(v, False)}" for title, v in variants.items()]
     parts += [_readings(readings)] if readings else []
     parts += [_figure(result, pictures[result.figure.id]) for result in results]
     return document(heading, "\n".join([*parts, _about(results)]))
@@ -91,7 +97,7 @@ def _head(
     heading: str,
     results: Sequence[FigureResult],
     judgements: Sequence[Judgement],
-    readings: Readings | None,
+    readings: ReadingVerdicts | None,
 ) -> str:
     curves = tables.distinct(results)
     badges = "".join(_badge(*counted) for counted in _counted(j.verdict for j in judgements))
@@ -118,23 +124,28 @@ def _badge(verdict: Verdict, words: str) -> str:
 
 
 def _claims(judgements: Sequence[Judgement]) -> str:
-    rows = "\n".join(_claim(judgement) for judgement in judgements)
-    note = _footnote(rows)
     return f"""<h2 id="claims">What the paper says, and what was measured</h2>
 <p>A number on the right comes with its 95% confidence interval. It <em>holds</em> if the whole
 interval is on the right side of the line, <em>does not hold</em> if all of it is on the wrong
 side, and is <em>undecided</em> otherwise. A claim holds if all of its numbers do; one that does
 not is enough against it. Numbers in grey are shown for comparison and do not count. “Final” means
-the last 100 episodes of a run, “overall” all of them.</p>
-<div class="wide"><table class="claims">
+the last 100 episodes of a run, “overall” all of them. {_text(CHANCE)}</p>
+{_claims_table(judgements)}"""
+
+
+def _claims_table(judgements: Sequence[Judgement], anchors: bool = True) -> str:
+    """A table of claims, to whose rows links can lead if they have anchors."""
+    rows = "\n".join(_claim(judgement, anchors) for judgement in judgements)
+    return f"""<div class="wide"><table class="claims">
 <thead><tr><th>Claim</th><th>In the paper</th><th>Verdict</th><th>Measured</th></tr></thead>
 <tbody>
 {rows}
-</tbody></table></div>{note}"""
+</tbody></table></div>{_footnote(rows)}"""
 
 
-def _claim(judgement: Judgement) -> str:
+def _claim(judgement: Judgement, anchor: bool) -> str:
     claim, verdict, findings, note = judgement
+    place = f' id="claim-{claim.id}"' if anchor else ""
     rows = (
         (
             *(_text(f.what), tables.interval_text(*f.measured, f.clipped), tables.side_text(f)),
@@ -148,16 +159,18 @@ def _claim(judgement: Judgement) -> str:
         counted = _counted(finding.verdict for finding in findings if finding.counts)
         summary = ", ".join(words for _, words in counted)
         measured = f"<details><summary>{summary}</summary>{measured}</details>"
-    return f"""<tr id="claim-{claim.id}"><td>{claim.id}</td>
+    return f"""<tr{place}><td>{claim.id}</td>
 <td>{_text(claim.says)}<p class="rule">{_text(claim.judged_by)}
 <a href="#{claim.figure}">Figure</a></p></td>
 <td>{_badge(verdict, verdict)}<div class="note">{_text(note)}</div></td>
 <td>{measured if findings else ""}</td></tr>"""
 
 
-def _readings(readings: Readings) -> str:
-    found = readings.verdicts.items()
-    rows = ((claim, _text(verdicts.in_words(of, len(of)))) for claim, of in found)
+def _readings(readings: ReadingVerdicts) -> str:
+    rows = (
+        (claim, _text(in_words(found, len(found), readings.combined.get(claim))))
+        for claim, found in readings.single.items()
+    )
     table = _table(["claim", "under which readings it holds"], rows, repeat(""))
     picture = ""
     if readings.picture:
@@ -229,7 +242,7 @@ def _curves(result: FigureResult) -> str:
 
 
 def _footnote(table: str) -> str:
-    return f'<p class="rule">{tables.CLIPPED}</p>' if "]*" in table else ""
+    return f'<p class="rule">{tables.CLIPPED}</p>' if "]†" in table else ""
 
 
 def _curve(result: FigureResult, place: str, curve: Curve, with_basis: bool) -> Sequence[object]:

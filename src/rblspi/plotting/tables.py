@@ -5,21 +5,24 @@ from __future__ import annotations
 import csv
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from rblspi.core.files import replacing, write_text
 from rblspi.core.progress import duration
 from rblspi.experiments.definitions import canonical
-from rblspi.experiments.judging import Finding, Judgement
+from rblspi.experiments.judging import CHANCE, Finding, Judgement, counted
 from rblspi.experiments.results import CurveResult, FigureResult
 from rblspi.experiments.results_store import versions
 from rblspi.experiments.summary import Summary
-from rblspi.plotting.verdicts import ByReading, counted
+from rblspi.plotting.verdicts import ReadingVerdicts
 
-#: the footnote to intervals that have an asterisk
+#: verdicts by other rules than the usual ones, by the title they are listed under
+Variants = Mapping[str, Sequence[Judgement]]
+
+#: the footnote to intervals that have a dagger
 CLIPPED = (
-    "* The interval is cut where numbers become impossible: a share lies between 0 and 1, and the "
+    "† The interval is cut where numbers become impossible: a share lies between 0 and 1, and the "
     "steps of an episode between 1 and its step limit."
 )
 
@@ -28,15 +31,17 @@ def write_claims(
     folder: Path,
     judgements: Sequence[Judgement],
     results: Sequence[FigureResult],
-    readings: ByReading,
+    variants: Variants,
+    readings: ReadingVerdicts | None = None,
 ) -> None:
-    """Write ``claims.json`` and ``claims.md``; ``readings`` has verdicts under other readings."""
+    """Write ``claims.json`` and ``claims.md``."""
     curves = distinct(results)
     content = {
         "claims": [
-            {**judgement.plain, "readings": dict(readings.get(judgement.claim.id, {}))}
+            {**judgement.plain, "readings": readings.of(judgement.claim.id) if readings else {}}
             for judgement in judgements
         ],
+        "variants": {title: [j.plain for j in judged] for title, judged in variants.items()},
         "runs": sum(curve.runs for curve in curves),
         "steps": sum(curve.steps for curve in curves),
         "processor_seconds": round(sum(curve.seconds for curve in curves), 1),
@@ -44,7 +49,7 @@ def write_claims(
     }
     text = json.dumps(content, indent=1, ensure_ascii=False) + "\n"
     write_text(folder / "claims.json", text)
-    write_text(folder / "claims.md", _markdown(judgements, results, readings))
+    write_text(folder / "claims.md", _markdown(judgements, results, variants, readings))
 
 
 def write_summaries(path: Path, results: Sequence[FigureResult]) -> None:
@@ -66,10 +71,26 @@ def write_summaries(path: Path, results: Sequence[FigureResult]) -> None:
 
 
 def _markdown(
-    judgements: Sequence[Judgement], results: Sequence[FigureResult], readings: ByReading
+    judgements: Sequence[Judgement],
+    results: Sequence[FigureResult],
+    variants: Variants,
+    readings: ReadingVerdicts | None,
 ) -> str:
-    head = ["| claim | what the paper says | verdict | measured |", "|---|---|---|---|"]
-    lines = ["# Claims", "", *head]
+    lines = ["# Claims", "", *_claims(judgements, readings)]
+    for title, judged in variants.items():
+        lines += ["", f"## {title}", "", *_claims(judged)]
+    every = [*judgements, *(judgement for judged in variants.values() for judgement in judged)]
+    clipped = any(finding.clipped for judgement in every for finding in judgement.findings)
+    note = f" {CLIPPED}" if clipped else ""
+    about = f"Intervals are 95% confidence intervals.{note} {CHANCE}"
+    return "\n".join([*lines, "", "## Intervals", "", about, "", *_runs(results), ""])
+
+
+def _claims(
+    judgements: Sequence[Judgement], readings: ReadingVerdicts | None = None
+) -> Iterator[str]:
+    """The lines of a table of claims."""
+    yield from ("| claim | what the paper says | verdict | measured |", "|---|---|---|---|")
     for judgement in judgements:
         measured = "<br>".join(
             f"{finding.what}: {interval_text(*finding.measured, finding.clipped)}, should be "
@@ -78,16 +99,12 @@ def _markdown(
             for finding in judgement.findings
         )
         note = f"<br>{judgement.note}" if judgement.note else ""
-        if readings.get(judgement.claim.id):
-            note += f"<br>[Readings](readings.md): {counted(readings[judgement.claim.id])}"
-        lines.append(
+        if readings and (single := readings.single.get(judgement.claim.id)):
+            note += f"<br>[Readings](readings.md): {counted(single)}"
+        yield (
             f"| {judgement.claim.id} | {judgement.claim.says}<br>*Judged by:* "
             f"{judgement.claim.judged_by} | **{judgement.verdict}**{note} | {measured} |"
         )
-    clipped = any(finding.clipped for judgement in judgements for finding in judgement.findings)
-    note = f" {CLIPPED}" if clipped else ""
-    about = f"Intervals are 95% confidence intervals.{note}"
-    return "\n".join([*lines, "", about, "", *_runs(results), ""])
 
 
 def _runs(results: Sequence[FigureResult]) -> list[str]:
@@ -100,20 +117,10 @@ def _runs(results: Sequence[FigureResult]) -> list[str]:
         number = " to ".join(map(str, dict.fromkeys((runs[0], runs[-1])))) if runs else "0"
         steps, seconds = (sum(getattr(c, of) for c in curves) for of in ("steps", "seconds"))
         rows.append((name, len(curves), number, f"{steps:,}", duration(seconds)))
-    return ["## The runs", "", *markdown(columns, rows), "", _made(distinct(results))]
+    return ["## The runs", "", *markdown(columns, rows), "", made_text(distinct(results))]
 
 
-def _made(curves: Sequence[CurveResult]) -> str:
-    """When, and by which code, runs were made."""
-    days = days_text(curves)
-    if not days:
-        return "There are no runs yet."
-    old = sum(not curve.present_code for curve in curves)
-    by = f", those of {old} settings by other code" if old else ""
-    return f"Made on {days} by the code that wrote this page{by}."
-
-
-# What the page shows as well --------------------------------------------------------------------
+# What other pages show as well --------------------------------------------------------------------
 
 
 def distinct(results: Iterable[FigureResult]) -> list[CurveResult]:
@@ -121,10 +128,14 @@ def distinct(results: Iterable[FigureResult]) -> list[CurveResult]:
     return list({d: r for result in results for d, r in result.curves.items()}.values())
 
 
-def days_text(curves: Iterable[CurveResult]) -> str:
-    """The days on which runs were finished; empty if there are none."""
-    days = {record.finished[:10] for curve in curves for record in curve.records}
-    return " and ".join(sorted(days))
+def made_text(curves: Sequence[CurveResult]) -> str:
+    """When, and by which code, runs were made."""
+    days = " and ".join(sorted({r.finished[:10] for curve in curves for r in curve.records}))
+    if not days:
+        return "There are no runs yet."
+    old = sum(not curve.present_code for curve in curves)
+    by = f", those of {old} settings by other code" if old else ""
+    return f"Made on {days} by the code that wrote this page{by}."
 
 
 def markdown(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
@@ -151,8 +162,8 @@ def cost_text(results: Sequence[FigureResult]) -> str:
 
 
 def interval_text(mean: float, low: float, high: float, clipped: object = False) -> str:
-    """A mean and its interval, with an asterisk if the interval was clipped."""
-    return f"{_digits(mean)} [{_digits(low)}, {_digits(high)}]{'*' if clipped else ''}"
+    """A mean and its interval, with a dagger if the interval was clipped."""
+    return f"{_digits(mean)} [{_digits(low)}, {_digits(high)}]{'†' if clipped else ''}"
 
 
 def side_text(finding: Finding) -> str:

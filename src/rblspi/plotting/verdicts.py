@@ -1,4 +1,4 @@
-"""Verdicts under readings: as a picture, claims down and readings across, and in words."""
+"""The picture of verdicts under readings: claims down, readings across."""
 
 from __future__ import annotations
 
@@ -17,11 +17,6 @@ _LOOKS: dict[Verdict, tuple[str, str]] = {
     "does not hold": (VERMILLION, "✗"),
     "undecided": ("#BDBDBD", "?"),
 }
-_UNDER_ALL: dict[Verdict, str] = {
-    "holds": "holds under every reading",
-    "does not hold": "holds under no reading",
-    "undecided": "undecided under every reading",
-}
 #: how strongly a verdict is drawn that is the default's, because the reading changes nothing
 FAINT = 0.18
 #: inches: the side of a cell, and the width of a figure that has room for the legend in one row
@@ -32,11 +27,16 @@ CELL, WIDE = 0.36, 9.0
 ByReading = Mapping[str, Mapping[str, Verdict]]
 
 
-class Readings(NamedTuple):
+class ReadingVerdicts(NamedTuple):
     """Verdicts on claims under the readings of a paper, and the picture of them."""
 
-    verdicts: ByReading
+    single: ByReading
+    combined: ByReading  # under several readings at once
     picture: Path | None  # an SVG file
+
+    def of(self, claim: str) -> dict[str, Verdict]:
+        """All verdicts on a claim by reading, combinations included."""
+        return {**self.single.get(claim, {}), **self.combined.get(claim, {})}
 
 
 def draw(
@@ -90,22 +90,3 @@ def draw(
         handles=handles, loc="outside lower left", ncols=4 if width > WIDE else 2, fontsize=8.5
     )
     return drawing
-
-
-def counted(found: Mapping[str, Verdict]) -> str:
-    """How many readings of a claim have which verdict."""
-    numbers = {verdict: list(found.values()).count(verdict) for verdict in _LOOKS}
-    return ", ".join(f"{verdict} under {n}" for verdict, n in numbers.items() if n)
-
-
-def in_words(found: Mapping[str, Verdict], readings: int) -> str:
-    """Under which of so many readings a claim holds; ``found`` has those that are judged."""
-    if not found:
-        return "too few runs"
-    left = readings - len(found)
-    rest = f"; too few runs under {left} more" if left else ""
-    if len(set(found.values())) == 1 and not left:
-        (verdict,) = set(found.values())
-        return f"{_UNDER_ALL[verdict]} ({readings})"
-    by_verdict = {v: [reading for reading in found if found[reading] == v] for v in _LOOKS}
-    return "; ".join(f"{v} under {', '.join(r)}" for v, r in by_verdict.items() if r) + rest

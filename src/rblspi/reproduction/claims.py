@@ -14,18 +14,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, TypeVar
 
 import numpy as np
 
+from rblspi.core.intervals import Interval
 from rblspi.core.types import Array
 from rblspi.experiments.definitions import Curve, Measure
 from rblspi.experiments.judging import (
     Claim,
     Evidence,
     Finding,
-    Missing,
     Sample,
     above,
     below,
@@ -70,37 +69,18 @@ class Scope:
         return {f"{cells} × {cells}": paper.pendulum(cells) for cells in self.grids}
 
 
-class Rule(Protocol):
-    """What turns evidence into findings."""
-
-    def __call__(self, evidence: Evidence, scope: Scope) -> Iterator[Finding]:
-        """Measure on what the scope comprises."""
+#: measures on what a scope comprises
+Rule = Callable[[Evidence, Scope], Iterator[Finding]]
+Key = TypeVar("Key")
 
 
-class _Statement(NamedTuple):
-    """A claim whose rule still waits for its scope."""
-
-    id: str
-    figure: str
-    says: str
-    judged_by: str
-    rule: Rule
-    episodes: int
-
-
-_STATEMENTS: list[_Statement] = []
+#: all claims, as functions of the scope that they are judged on
+_CLAIMS: list[Callable[[Scope], Claim]] = []
 
 
 def claims_within(scope: Scope) -> list[Claim]:
     """All claims, each judged on what the scope comprises."""
-    return [
-        Claim(
-            *(said.id, said.figure, said.says, _in_words(said.judged_by, scope.performance)),
-            findings=partial(said.rule, scope=scope),
-            episodes=said.episodes,
-        )
-        for said in _STATEMENTS
-    ]
+    return [claim(scope) for claim in _CLAIMS]
 
 
 def _claim(
@@ -109,7 +89,13 @@ def _claim(
     """Add a claim that is judged by the decorated function, from runs of so many episodes."""
 
     def add(rule: Rule) -> Rule:
-        _STATEMENTS.append(_Statement(name, figure, says, judged_by, rule, episodes))
+        def within(scope: Scope) -> Claim:
+            words = _in_words(judged_by, scope.performance)
+            return Claim(
+                name, figure, says, words, lambda evidence: rule(evidence, scope), episodes
+            )
+
+        _CLAIMS.append(within)
         return rule
 
     return add
@@ -134,9 +120,7 @@ def _performance(
 
 
 def _mean_from(first: int, evidence: Evidence, curves: Sequence[Curve], measure: Measure) -> Sample:
-    means = evidence.common(
-        curves, lambda curve: evidence.episodes(curve, measure)[:, first:].mean(axis=1)
-    )
+    means = evidence.common(curves, lambda curve: evidence.mean(curve, measure, first))
     return Sample(means, *possible(curves[0].environment, measure))
 
 
@@ -150,12 +134,19 @@ def _k(period: Period) -> str:
     return "K = 500" if period == "episode" else f"K = {period}"
 
 
-def _alpha(curve: Curve) -> str:
-    return f"α = {curve.settings['prior_precision']:g}"
+def _alpha(evidence: Evidence, curve: Curve) -> str:
+    """The α of what was run, which under a reading is not that of the figure."""
+    return f"α = {evidence.run_for(curve).settings['prior_precision']:g}"
 
 
-def _setting(curve: Curve) -> str:
-    return f"{_alpha(curve)}, β = {curve.settings['noise_precision']:g}"
+def _setting(evidence: Evidence, curve: Curve) -> str:
+    beta = evidence.run_for(curve).settings["noise_precision"]
+    return f"{_alpha(evidence, curve)}, β = {beta:g}"
+
+
+def _best(samples: Mapping[Key, Sample], choose: Callable[..., Key]) -> Key:
+    """The key of the sample with the lowest (``min``) or the highest mean (``max``)."""
+    return choose(samples, key=lambda key: float(samples[key].values.mean()))
 
 
 # Chain walk ----------------------------------------------------------------------------------
@@ -190,10 +181,12 @@ def _chain_optimal(evidence: Evidence, scope: Scope) -> Iterator[Finding]:
         what = f"{name}: share of sample sets with the optimal policy within 6 improvements"
         yield share(what, numbers <= 6, 0.9, above=True)
     for name, numbers in needed.items():
-        reached = numbers[np.isfinite(numbers)]
-        if len(reached):
-            what = f"{name}: improvements needed, where it gets there"
-            yield below(what, Sample(reached, least=1.0), 6, counts=False)
+        reached = Sample(numbers[np.isfinite(numbers)], least=1.0)
+        what = f"{name}: improvements needed, where it gets there"
+        if len(reached.values):
+            yield below(what, reached, 6, counts=False)
+        else:
+            yield Finding(what, Interval(math.nan, math.nan, math.nan), 6, False, 0, counts=False)
 
 
 def chain_differences(bayesian: Array, plain: Array) -> tuple[Array, Array]:
@@ -248,8 +241,8 @@ _UNDER_110 = "Final steps below 110 with the best α; the other α are shown bes
 def _under_110(domain: Domain, beta: float) -> Rule:
     def findings(evidence: Evidence, scope: Scope) -> Iterator[Finding]:
         curves = _grid(domain, [20], paper.CAR_ALPHAS, [beta])
-        finals = {_alpha(curve): _final(evidence, curve) for curve in curves}
-        best = min(finals, key=lambda alpha: float(finals[alpha].values.mean()))
+        finals = {_alpha(evidence, curve): _final(evidence, curve) for curve in curves}
+        best = _best(finals, min)
         for alpha, values in finals.items():
             yield below(f"final steps, K = 20, {alpha}", values, 110.0, alpha == best)
 
@@ -291,16 +284,18 @@ def _small_period_car(evidence: Evidence, scope: Scope) -> Iterator[Finding]:
 def _goal_at_end_of_episode(evidence: Evidence, scope: Scope) -> Iterator[Finding]:
     for domain, beta, name in CARS:
         for curve in _grid(domain, ["episode"], paper.CAR_ALPHAS, [beta]):
-            reached = (evidence.episodes(curve)[:, -FINAL:] < 500).mean(axis=1)
-            what = f"{name} car, K = 500, {_alpha(curve)}: share of final episodes at the goal"
+            reached = evidence.mean(curve, "under_limit", -FINAL)
+            alpha = _alpha(evidence, curve)
+            what = f"{name} car, K = 500, {alpha}: share of final episodes at the goal"
             yield above(what, Sample(reached, 0.0, 1.0), 0.5)
 
 
 @_claim(
     *("car-4", "main"),
     "A lower α is preferable unless K = 500; still, policies are good whatever α is.",
-    "For K below 500, {overall} steps are lower at α = 0.001 than at α = 1; and at K = 20, with "
-    f"every α, final steps are below the {PUSHED_ALONG} of always pushing along the velocity.",
+    "For K below 500, {overall} steps are lower at the lowest α than at the highest; and at "
+    f"K = 20, with every α, final steps are below the {PUSHED_ALONG} of always pushing along the "
+    "velocity.",
 )
 def _low_alpha(evidence: Evidence, scope: Scope) -> Iterator[Finding]:
     for domain, beta, name in CARS:
@@ -308,21 +303,23 @@ def _low_alpha(evidence: Evidence, scope: Scope) -> Iterator[Finding]:
             if period == "episode":
                 continue
             low, *_, high = _grid(domain, [period], paper.CAR_ALPHAS, [beta])
-            what = f"{name} car, {_k(period)}: {scope.performance} steps, α = 0.001 minus α = 1"
+            alphas = " minus ".join(_alpha(evidence, curve) for curve in (low, high))
             yield less(
-                what, _performance(evidence, scope, low), _performance(evidence, scope, high)
+                f"{name} car, {_k(period)}: {scope.performance} steps, {alphas}",
+                _performance(evidence, scope, low),
+                _performance(evidence, scope, high),
             )
     for domain, beta, name in CARS:
         for curve in _grid(domain, [20], paper.CAR_ALPHAS, [beta]):
-            what = f"{name} car, K = 20, {_alpha(curve)}: final steps"
+            what = f"{name} car, K = 20, {_alpha(evidence, curve)}: final steps"
             yield below(what, _final(evidence, curve), PUSHED_ALONG)
 
 
 def _best_beta(domain: Domain, better: float, worse: float) -> Rule:
     def findings(evidence: Evidence, scope: Scope) -> Iterator[Finding]:
-        periods_of = scope.periods_of(domain)
-        words = "all K" if periods_of == PERIODS else " and ".join(map(_k, periods_of))
-        for periods, what in {(20,): "K = 20", periods_of: words}.items():
+        every = scope.periods_of(domain)
+        words = "all K" if every == PERIODS else " and ".join(map(_k, every))
+        for periods, what in {(20,): "K = 20", every: words}.items():
             a, b = (
                 _performance(evidence, scope, *_grid(domain, periods, paper.CAR_ALPHAS, [beta]))
                 for beta in (better, worse)
@@ -349,12 +346,15 @@ _claim(
 def _beats_online_car(evidence: Evidence, scope: Scope) -> Iterator[Finding]:
     for domain, beta, name in CARS:
         for period in scope.periods_of(domain):
-            curves = _grid(domain, [period], paper.CAR_ALPHAS, [beta])
-            best = min(curves, key=lambda c: float(_performance(evidence, scope, c).values.mean()))
+            ours = {
+                _alpha(evidence, curve): _performance(evidence, scope, curve)
+                for curve in _grid(domain, [period], paper.CAR_ALPHAS, [beta])
+            }
+            best = _best(ours, min)
             yield less(
-                f"{name} car, {_k(period)}: {scope.performance} steps, RBLSPI ({_alpha(best)}) "
-                "minus online LSPI",
-                _performance(evidence, scope, best),
+                f"{name} car, {_k(period)}: {scope.performance} steps, RBLSPI ({best}) minus "
+                "online LSPI",
+                ours[best],
                 _performance(evidence, scope, paper.online_lspi(domain, period)),
             )
 
@@ -375,8 +375,8 @@ _claim(
 )
 def _online_stuck(evidence: Evidence, scope: Scope) -> Iterator[Finding]:
     for period in scope.periods_of(SPARSE_CAR):
-        returns = evidence.episodes(paper.online_lspi(SPARSE_CAR, period), "return")
-        reached = returns.max(axis=1) > 0
+        # Every step is worth 0 but the one to the goal.
+        reached = evidence.mean(paper.online_lspi(SPARSE_CAR, period), "return") > 0
         # One run refutes "never"; if there is none, Wilson's interval bounds how rare they are.
         line = 0.0 if reached.any() else 0.05
         yield share(f"{_k(period)}: share of runs that ever reach the goal", reached, line, False)
@@ -401,7 +401,8 @@ _claim(
 def _pendulum_always(evidence: Evidence, scope: Scope) -> Iterator[Finding]:
     for grid, domain in scope.pendula().items():
         for curve in _grid(domain, [20], paper.ALPHAS, [1.0, 10.0]):
-            yield above(f"{grid}, {_setting(curve)}: final steps", _final(evidence, curve), 2700.0)
+            what = f"{grid}, {_setting(evidence, curve)}: final steps"
+            yield above(what, _final(evidence, curve), 2700.0)
 
 
 @_claim(
@@ -437,12 +438,10 @@ def _pendulum_settings(evidence: Evidence, scope: Scope) -> Iterator[Finding]:
 def _pendulum_soon(evidence: Evidence, scope: Scope) -> Iterator[Finding]:
     for grid, domain in scope.pendula().items():
         for curve in _grid(domain, [20], paper.ALPHAS, [10.0]):
-            early = evidence.episodes(curve)[:, 200:300]
-            if not early.size:
-                raise Missing("episodes 201 to 300 of the pendulum")
-            what = f"{grid}, {_setting(curve)}: steps in episodes 201-300"
+            early = evidence.mean(curve, "length", 200, 300)
+            what = f"{grid}, {_setting(evidence, curve)}: steps in episodes 201-300"
             counts = curve.settings["prior_precision"] == 0.1
-            steps = Sample(early.mean(axis=1), *possible(curve.environment, "length"))
+            steps = Sample(early, *possible(curve.environment, "length"))
             yield above(what, steps, 2850.0, counts)
 
 
@@ -467,8 +466,8 @@ def _pendulum_online(evidence: Evidence, scope: Scope) -> Iterator[Finding]:
 )
 def _pole_balances(evidence: Evidence, scope: Scope) -> Iterator[Finding]:
     curves = _grid(CART_POLE, [20], paper.ALPHAS, [0.1, 1.0])
-    finals = {_setting(curve): _final(evidence, curve) for curve in curves}
-    best = max(finals, key=lambda setting: float(finals[setting].values.mean()))
+    finals = {_setting(evidence, curve): _final(evidence, curve) for curve in curves}
+    best = _best(finals, max)
     for setting, final in finals.items():
         yield above(f"{setting}: final steps", final, 480.0, setting == best)
 
@@ -483,10 +482,11 @@ def _pole_settings(evidence: Evidence, scope: Scope) -> Iterator[Finding]:
     low, high = (_grid(CART_POLE, [20], paper.ALPHAS, [beta]) for beta in (0.1, 1.0))
     what = f"{scope.performance} steps, β = 0.1 minus β = 1"
     yield more(what, _performance(evidence, scope, *low), _performance(evidence, scope, *high))
-    best = max(low, key=lambda c: float(_performance(evidence, scope, c).values.mean()))
+    ours = {_setting(evidence, curve): _performance(evidence, scope, curve) for curve in low}
+    best = _best(ours, max)
     yield more(
-        f"{scope.performance} steps, RBLSPI ({_setting(best)}) minus online LSPI",
-        _performance(evidence, scope, best),
+        f"{scope.performance} steps, RBLSPI ({best}) minus online LSPI",
+        ours[best],
         _performance(evidence, scope, paper.online_lspi(CART_POLE, 20)),
     )
 
@@ -502,8 +502,8 @@ def _pole_settings(evidence: Evidence, scope: Scope) -> Iterator[Finding]:
 def _puddle_on_policy(evidence: Evidence, scope: Scope) -> Iterator[Finding]:
     for period in scope.periods_of(PUDDLES):
         curves = _grid(PUDDLES, [period], paper.ALPHAS, [0.1, 1.0])
-        finals = {_setting(curve): _final(evidence, curve, "return") for curve in curves}
-        best = max(finals, key=lambda setting: float(finals[setting].values.mean()))
+        finals = {_setting(evidence, curve): _final(evidence, curve, "return") for curve in curves}
+        best = _best(finals, max)
         theirs = _final(evidence, paper.online_lspi(PUDDLES, period), "return")
         what = f"{_k(period)}: final return, on-policy minus RBLSPI ({best})"
         yield more(what, theirs, finals[best], margin=5.0)

@@ -14,17 +14,17 @@ import numpy as np
 
 from rblspi.experiments.definitions import Curve, Figure, Group, Panel, unique
 from rblspi.experiments.judging import Claim, Evidence
-from rblspi.experiments.results import CurveResult
+from rblspi.experiments.results import SERIES, CurveResult
 from rblspi.experiments.results_store import Record
-from rblspi.reproduction.claims import Scope, claims_within
+from rblspi.reproduction.claims import FINAL, Scope, claims_within
 from rblspi.reproduction.figures import CAR, CART_POLE, PUDDLES, SPARSE_CAR
 from rblspi.reproduction.readings import (
     DEFAULT,
     SOURCES,
     Reading,
-    judged_by,
     one_at_a_time,
     read_as,
+    rescoped,
 )
 
 
@@ -41,7 +41,7 @@ class Design:
 
     def judged(self, reading: Reading = DEFAULT) -> list[Claim]:
         """The claims, with the rules of the scope, as a reading has it."""
-        claims = claims_within(judged_by(reading, self.scope))
+        claims = claims_within(rescoped(reading, self.scope))
         return [claim for claim in claims if not self.claims or claim.id in self.claims]
 
     def curve(self, reading: Reading, curve: Curve) -> Curve:
@@ -81,7 +81,8 @@ FULL = Design(())
 def parts(designs: Sequence[Design]) -> list[tuple[Figure, int]]:
     """All curves of some designs, as two figures to run and not to draw, with their runs.
 
-    Runs on logged samples take a moment, so there are ten times as many of them.
+    Runs on logged samples take a moment, so there are ten times as many of them. Claims are about
+    whole blocks of `FINAL` episodes.
     """
     curves = unique(
         c for design in designs for reading in design.readings for c in design.curves(reading)
@@ -93,7 +94,7 @@ def parts(designs: Sequence[Design]) -> list[tuple[Figure, int]]:
     )
     named = (("offline", offline, 10 * runs), ("online", online, runs))
     return [
-        (Figure(name, name, (Group("", (Panel("", chosen),)),)), number)
+        (Figure(name, name, (Group("", (Panel("", chosen),)),), block=FINAL), number)
         for name, chosen, number in named
         if chosen
     ]
@@ -119,5 +120,5 @@ class _Wishes(Evidence):
         records = tuple(Record(seed, "", 0.0, 0, (), {}, "") for seed in range(2))
         if not curve.episodes:
             return CurveResult(curve, records, {}, (np.ones((1, 20, 2)),) * 2, True)
-        arrays = {name: np.ones((2, curve.episodes)) for name in ("length", "return")}
+        arrays = {name: np.ones((2, curve.episodes)) for name in SERIES}
         return CurveResult(curve, records, arrays, (), True)

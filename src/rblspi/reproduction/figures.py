@@ -103,7 +103,6 @@ def _by_beta(domain: Domain, title: str, betas: Sequence[float]) -> Group:
 _CARS: dict[str, Any] = {
     "limits": (90.0, 530.0),
     "ticks": (100.0, 150.0, 200.0, 300.0, 500.0),
-    "full_episodes": 1500,
     "block": 100,
 }
 _ON = {True: "online LSPI"}
@@ -170,7 +169,6 @@ FIGURES: dict[str, Figure] = {
                 _by_beta(pendulum(5), "(b) 5 × 5 RBFs", (1.0, 10.0)),
             ),
             limits=(0.0, 3100.0),
-            full_episodes=2000,
             block=100,
         ),
         Figure(
@@ -178,7 +176,6 @@ FIGURES: dict[str, Figure] = {
             "Cart pole",
             (_by_beta(CART_POLE, "", (0.1, 1.0)),),
             limits=(0.0, 515.0),
-            full_episodes=1000,
             block=100,
         ),
         Figure(
@@ -189,7 +186,6 @@ FIGURES: dict[str, Figure] = {
                 _by_period(PUDDLES, "(b) β = 1", 1.0, ALPHAS, _BOTH),
             ),
             measure="return",
-            full_episodes=1000,
             block=100,
         ),
     )

@@ -96,7 +96,7 @@ def read_as(reading: Reading, curve: Curve) -> Curve:
     return curve
 
 
-def judged_by(reading: Reading, scope: Scope) -> Scope:
+def rescoped(reading: Reading, scope: Scope) -> Scope:
     """What claims are judged by under a reading."""
     for level in reading.values():
         scope = level.rescope(scope)

@@ -6,10 +6,11 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from string import ascii_uppercase
 from typing import Any
 
 from rblspi.core.files import write_text
-from rblspi.experiments.judging import rounded
+from rblspi.experiments.judging import CHANCE, rounded
 from rblspi.plotting import tables, verdicts
 from rblspi.plotting.style import save, style
 from rblspi.reproduction.design import FULL, Design, parts
@@ -75,7 +76,7 @@ def _draw(
 
 def _letters(combined: Study) -> list[str]:
     """The readings of combined factors by the letters of these: default, A, B, AB."""
-    letters = {factor: "ABCD"[i] for i, factor in enumerate(_factors_of(combined))}
+    letters = dict(zip(_factors_of(combined), ascii_uppercase, strict=False))
     texts = ("".join(letters[f] for f in reading) for reading in combined.design.readings)
     return [text or "default" for text in texts]
 
@@ -87,7 +88,7 @@ def _factors_of(combined: Study) -> Reading:
 
 def _legend(combined: Study) -> str:
     levels = _factors_of(combined)
-    named = zip("ABCD", levels.items(), strict=False)
+    named = zip(ascii_uppercase, levels.items(), strict=False)
     return ", ".join(f"{letter} {name_of(dict([item]))}" for letter, item in named)
 
 
@@ -120,7 +121,10 @@ def _plain(study: Study) -> dict[str, Any]:
                 "id": claim,
                 "says": row[0].claim.says,
                 "summary": study.in_words(claim),
-                "readings": [_plain_cell(cell) for cell in study.all_cells(claim)],
+                "readings": [
+                    {**_plain_cell(cell), "combined": study.combines(cell)}
+                    for cell in study.all_cells(claim)
+                ],
                 "shifts": [_plain_shift(shift) for shift in study.shifts(claim)],
             }
             for claim, row in study.cells.items()
@@ -166,8 +170,6 @@ def _head(study: Study) -> str:
     design = study.design
     curves = tables.distinct(study.all_results)
     runs = sum(curve.runs for curve in curves)
-    days = tables.days_text(curves)
-    when = f", made on {days}" if days else ""
     return f"""# The paper under every reading
 
 The paper leaves choices open, and a claim that does not hold here may hold with other choices. The
@@ -192,7 +194,8 @@ joint effect is from the sum of both.
 Every setting gets {design.runs} runs, with the seeds from 0 on, and {10 * design.runs} sample sets
 on the chain. The rules and lines are those of [claims.md](claims.md).
 
-{runs:,} runs{when}: {tables.cost_text(study.all_results)} of processor time{_missing(study)}.
+{runs:,} runs: {tables.cost_text(study.all_results)} of processor time{_missing(study)}.
+{tables.made_text(curves)}
 
     rblspi list readings                         # the choices
     rblspi readings                              # this page; can be stopped, and goes on
@@ -201,9 +204,9 @@ on the chain. The rules and lines are those of [claims.md](claims.md).
     rblspi reproduce --reading centres=edge      # all figures of the paper under a reading
 
 Where a verdict under the default differs from that of [claims.md](claims.md), the reason is that
-there are fewer runs here, shorter ones, fewer values of K, or one grid. With intervals of 95%, a
-few of some hundred verdicts are wrong by chance. A finding names the α of the default; under
-`alphas=lower` and `alphas=higher` the runs have a tenth of it, and ten times as much."""
+there are fewer runs here, shorter ones, fewer values of K, or one grid.
+
+{CHANCE} With so many verdicts, some are wrong by chance."""
 
 
 def _judged(design: Design) -> str:
@@ -263,7 +266,8 @@ def _shifts(study: Study) -> str:
     for claim, (default, *_) in study.cells.items():
         shifts = study.moved_by(claim)[:MOST_LISTED]
         for shift in shifts:
-            was = tables.interval_text(*default.judgement.findings[shift.place].measured)
+            finding = default.judgement.findings[shift.place]
+            was = tables.interval_text(*finding.measured, finding.clipped)
             by = tables.interval_text(*shift.by)
             rows.append((claim, name_of(shift.reading), shift.what, was, by))
         if not shifts:
@@ -274,9 +278,11 @@ def _shifts(study: Study) -> str:
         "and the number under the default. Shifts are compared in units of their 95% interval, so "
         "that a small one may come before a large one that is less certain. Those whose interval "
         "contains 0, widened by Bonferroni's correction for the numbers of the claim, are left "
-        "out. Where a number is about the best setting, the best one is chosen under each reading. "
+        "out; that there are many readings is not corrected for. Where a number is about the best "
+        "setting, the best one is chosen under each reading. "
         "Intervals of shifts take runs as independent; those that two readings share make them "
-        "wider than necessary.",
+        "wider than necessary. † The interval of the number is cut where numbers become "
+        "impossible.",
         tables.markdown(("claim", "factor", "number", "default", "shift"), rows),
     )
 
@@ -294,7 +300,8 @@ def _combinations(study: Study) -> str:
         "The number is the one that a single change moves most; the verdict is about all numbers "
         "of the claim. The interaction is how far the effect of two changes together is from the "
         "sum of their effects. It is large, too, where each change alone already spoils "
-        "everything.\n\n"
+        "everything. Its interval takes runs as independent and is too narrow where both changes "
+        "leave a run as it is.\n\n"
         "![Verdicts under combinations of the factors that move a claim most]"
         "(figures/combinations.png)",
         tables.markdown(columns, rows),
@@ -308,7 +315,7 @@ def _combined(study: Study, combined: Study, claim: str) -> Iterator[Sequence[st
         if cell.verdict is None:
             continue
         finding = cell.judgement.findings[place]
-        measured, joint = tables.interval_text(*finding.measured), ""
+        measured, joint = tables.interval_text(*finding.measured, finding.clipped), ""
         if len(cell.reading) == 2:
             joint = tables.interval_text(*interaction(combined, claim, cell.reading, place))
         yield claim, name_of(cell.reading), cell.verdict, finding.what, measured, joint

@@ -11,11 +11,11 @@ from rblspi.experiments.definitions import Figure
 from rblspi.experiments.judging import Claim, Evidence, Judgement, judge
 from rblspi.experiments.results import FigureResult
 from rblspi.plotting import page
-from rblspi.plotting.verdicts import Readings
+from rblspi.plotting.verdicts import ReadingVerdicts
 from rblspi.reproduction import chain
-from rblspi.reproduction.claims import CLAIMS, Scope, claims_within
+from rblspi.reproduction.claims import CLAIMS, FINAL, Scope, claims_within
 from rblspi.reproduction.figures import FIGURES
-from rblspi.reproduction.readings import DEFAULT, Reading, judged_by, name_of
+from rblspi.reproduction.readings import DEFAULT, Reading, name_of, rescoped
 from rblspi.reproduction.stated import write_numbers
 
 HEADING = "Randomised Bayesian least-squares policy iteration, reproduced"
@@ -38,13 +38,14 @@ def write_report(
     under other readings are shown beside it if ``rblspi readings`` has written them into the same
     folder.
     """
-    judgements = judgements_on(results, claims_within(judged_by(reading, Scope())))
+    judgements = judgements_on(results, claims_within(rescoped(reading, Scope())))
     drawings = {"chain": chain.draw}
     heading = f"{_heading(results)} ({name_of(reading)})" if reading else _heading(results)
     written = page.write(
         results,
         folder,
         judgements=judgements,
+        variants={} if reading else _by_the_end(results),
         drawings=drawings,
         readings=_readings(folder) if judgements and not reading else None,
         heading=heading,
@@ -54,17 +55,34 @@ def write_report(
     return Report(written, judgements)
 
 
-def _readings(folder: Path) -> Readings | None:
+def _by_the_end(results: Sequence[FigureResult]) -> dict[str, tuple[Judgement, ...]]:
+    """The claims that compare settings, by the final episodes instead of all."""
+    usual = {claim.id: claim.judged_by for claim in CLAIMS}
+    final = claims_within(Scope(performance="final"))
+    judged = judgements_on(results, [c for c in final if c.judged_by != usual[c.id]])
+    return {f"Settings compared by their last {FINAL} episodes": judged} if judged else {}
+
+
+def _readings(folder: Path) -> ReadingVerdicts | None:
     """What ``readings.json`` in a folder says, if there is one."""
     data, picture = folder / "readings.json", folder / "figures" / "readings.svg"
     if not data.exists():
         return None
     claims = json.loads(data.read_text(encoding="utf-8"))["claims"]
-    found = {
-        claim["id"]: {c["reading"]: c["verdict"] for c in claim["readings"] if c["verdict"]}
-        for claim in claims
-    }
-    return Readings(found, picture if picture.exists() else None)
+    if any("combined" not in cell for claim in claims for cell in claim["readings"]):
+        raise ValueError(f"{data} is of an older version: rblspi readings --report-only writes it")
+    single, combined = (
+        {
+            claim["id"]: {
+                cell["reading"]: cell["verdict"]
+                for cell in claim["readings"]
+                if cell["verdict"] and cell["combined"] == combines
+            }
+            for claim in claims
+        }
+        for combines in (False, True)
+    )
+    return ReadingVerdicts(single, combined, picture if picture.exists() else None)
 
 
 def judgements_on(
@@ -96,7 +114,7 @@ def _heading(results: Sequence[FigureResult]) -> str:
 def _shortfall(claim: Claim, figure: Figure) -> str:
     """Why the runs of a figure are too short to decide a claim; empty if they are not."""
     episodes = min((curve.episodes for curve in figure.curves), default=0)
-    needed = claim.episodes or figure.full_episodes
+    needed = claim.episodes or max(curve.episodes for curve in FIGURES[claim.figure].curves)
     if episodes >= needed:
         return ""
     return f"needs runs of {needed} episodes, these have {episodes}"

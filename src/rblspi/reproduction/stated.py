@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rblspi.core.files import write_text
-from rblspi.plotting.tables import interval_text, markdown
+from rblspi.plotting.tables import CLIPPED, interval_text, markdown
 
 
 class Stated(NamedTuple):
@@ -72,9 +72,11 @@ def _page(claims: Sequence[Mapping[str, Any]]) -> str:
     rows = []
     for stated in STATED:
         for name, finding in _findings(stated, found.get(stated.claim, ())):
-            mean, (low, high) = finding["mean"], finding["interval"]
-            numbers = (float("nan") if v is None else v for v in (mean, low, high))
-            measured = interval_text(*numbers)
+            mean, low, high = (
+                float("nan") if value is None else float(value)
+                for value in (finding["mean"], *finding["interval"])
+            )
+            measured = interval_text(mean, low, high, finding["clipped"])
             rows.append((name, stated.paper, stated.where, measured, finding["runs"]))
     lines = [
         "# Numbers of the paper, side by side",
@@ -85,6 +87,7 @@ def _page(claims: Sequence[Mapping[str, Any]]) -> str:
         "[claims.json](claims.json).",
         "",
         *markdown(("number", "in the paper", "where", "measured here", "runs"), rows),
+        *(["", CLIPPED] if any(measured.endswith("†") for *_, measured, _ in rows) else []),
     ]
     return "\n".join([*lines, ""])
 

@@ -6,14 +6,19 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
-from statistics import NormalDist
 from typing import NamedTuple
 
 from rblspi.core.intervals import Interval, shift_interval
-from rblspi.experiments.judging import Claim, Evidence, Judgement, Verdict, judge
+from rblspi.experiments.judging import (
+    Claim,
+    Evidence,
+    Judgement,
+    Verdict,
+    in_words,
+    judge,
+)
 from rblspi.experiments.results import CurveResult, FigureResult, read
 from rblspi.experiments.results_store import Store
-from rblspi.plotting.verdicts import counted, in_words
 from rblspi.reproduction.design import Design, needed_by, parts
 from rblspi.reproduction.readings import DEFAULT, Level, Reading, name_of
 
@@ -33,8 +38,8 @@ class Cell(NamedTuple):
 
     @property
     def verdict(self) -> Verdict | None:
-        """None where there are too few runs to judge by: one alone has no interval."""
-        return self.judgement.verdict if self.runs > 1 else None
+        """None where there is nothing to judge by: one run alone has no interval."""
+        return self.judgement.verdict if self.runs > 1 and self.judgement.findings else None
 
 
 class Shift(NamedTuple):
@@ -45,20 +50,23 @@ class Shift(NamedTuple):
     what: str
     by: Interval
     among: int  # numbers of the claim, of which this one is moved most
+    runs: int  # behind either number, at least
 
     @property
     def size(self) -> float:
         """In units of the distance to the end of the interval that is nearer to 0.
 
         The interval is widened for the choice among several numbers, as Bonferroni did: above 1, it
-        does not contain 0.
+        does not contain 0. Degrees of freedom are those of the smaller sample, which is cautious.
         """
+        from scipy.special import stdtrit
+
         mean, low, high = self.by
         distance = mean - low if mean > 0.0 else high - mean
         if mean == 0.0 or not math.isfinite(distance):
             return 0.0
-        one, several = (NormalDist().inv_cdf(0.5 + 0.5 * (1 - 0.05 / n)) for n in (1, self.among))
-        return abs(mean) / distance * one / several if distance > 0.0 else math.inf
+        one, several = (stdtrit(self.runs - 1, 1.0 - 0.025 / n) for n in (1, self.among))
+        return float(abs(mean) / distance * one / several) if distance > 0.0 else math.inf
 
 
 @dataclass(frozen=True)
@@ -77,12 +85,13 @@ class Study:
         for cell in others:
             if cell.verdict is None or default.verdict is None:
                 continue
-            pairs = zip(cell.judgement.findings, default.judgement.findings, strict=False)
+            pairs = zip(cell.judgement.findings, default.judgement.findings, strict=True)
             decisive = [(i, *pair) for i, pair in enumerate(pairs) if any(f.counts for f in pair)]
             shifts = [
                 Shift(
                     *(cell.reading, i, was.what),
                     *(shift_interval(now.measured, was.measured), len(decisive)),
+                    min(now.runs, was.runs),
                 )
                 for i, now, was in decisive
             ]
@@ -90,7 +99,7 @@ class Study:
         return sorted(found, key=lambda shift: -shift.size)
 
     def moved_by(self, claim: str) -> list[Shift]:
-        """The shifts by single factors that are not chance, the clearest first."""
+        """The shifts by single factors whose interval excludes 0, the clearest first."""
         return [s for s in self.shifts(claim) if s.size > 1.0 and len(s.reading) == 1]
 
     def all_cells(self, claim: str) -> list[Cell]:
@@ -122,10 +131,13 @@ class Study:
     def in_words(self, claim: str) -> str:
         """Under which readings a claim holds; combinations are counted."""
         judged, cells = self.verdicts(claim), self.all_cells(claim)
-        alone = [name_of(cell.reading) for cell in cells if cell.reading in self.design.readings]
-        words = in_words({name: judged[name] for name in alone if name in judged}, len(alone))
-        combined = {name: verdict for name, verdict in judged.items() if name not in alone}
-        return f"{words}; of combinations, {counted(combined)}" if combined else words
+        alone = [name_of(cell.reading) for cell in cells if not self.combines(cell)]
+        single = {name: judged[name] for name in alone if name in judged}
+        return in_words(single, len(alone), {n: v for n, v in judged.items() if n not in alone})
+
+    def combines(self, cell: Cell) -> bool:
+        """Whether a cell is about several readings at once."""
+        return cell.reading not in self.design.readings
 
 
 def _distinct(cells: Iterable[Cell]) -> list[Cell]:
@@ -200,8 +212,9 @@ def _strongest(study: Study, claim: str) -> dict[str, Level]:
     """The factors that move a claim, the strongest first, each at the level that moves it most."""
     levels: dict[str, Level] = {}
     for shift in study.moved_by(claim):
-        if len(levels) < MOST_COMBINED:
-            levels = {**levels, **shift.reading, **levels}
+        for factor, level in shift.reading.items():
+            if len(levels) < MOST_COMBINED:
+                levels.setdefault(factor, level)
     return levels
 
 
