@@ -98,13 +98,16 @@ def test_imported_means_that_a_figure_cannot_show_are_told_before_anything_runs(
     other = tmp_path / "other.toml"
     other.write_text(GOOD.replace("block = 10", "block = 15"), encoding="utf-8")
     run("reproduce", "--config", other, "--out", mine / "out", "--report-only", "--export", table)
-    options = ("--config", mine / "mine.toml", "--import", table, "--runs", 9)
-    for name in ("blocks", "episodes"):
-        more = () if name == "blocks" else ("--export-episodes", tmp_path / "all.csv")
+    episodes = ("--export-episodes", tmp_path / "all.csv")
+    for name, source, more, wanted in (
+        ("blocks", mine / "mine.toml", (), 10),
+        ("episodes", other, episodes, 1),
+    ):
         capsys.readouterr()
-        assert run("reproduce", *options, *more, "--out", tmp_path / name) == 2
+        options = ("--config", source, *more, "--import", table, "--runs", 9)
+        assert run("reproduce", *options, "--out", tmp_path / name) == 2
         said = output(capsys)
-        assert "known by means of 15 episodes" in said
+        assert f"known by means of 15 episodes, of which no blocks of {wanted} can be made" in said
         assert "runs to make" not in said
         with Store(tmp_path / name / "results.sqlite") as store:
             assert all(store.codes(curve) == {} for curve in load(other).curves)
@@ -132,11 +135,59 @@ def test_runs_by_another_version_of_the_code_are_told(mine, tmp_path, capsys):
     (version,) = {word for word in code if len(word) == 16 and word.isalnum() and word.islower()}
     table.write_text(table.read_text().replace(version, "0" * 16))
     capsys.readouterr()
-    options = (*source, "--import", table, "--report-only", "--out", tmp_path / "out")
-    assert run("reproduce", *options) == 0
-    assert "by another version count with --reuse" in output(capsys)
+    options = (*source, "--import", table, "--runs", 1, "--jobs", 1, "--out", tmp_path / "out")
     assert run("reproduce", *options, "--reuse") == 0
-    assert "--reuse" not in output(capsys)
+    said = output(capsys)
+    assert "do not count" not in said
+    assert "all runs are there already" in said
+    assert run("reproduce", *options) == 0
+    said = output(capsys)
+    assert "6 by another version do not count" in said
+    assert "2 runs to make" in said
+
+
+def test_means_of_older_code_do_not_stand_in_the_way(mine, tmp_path):
+    """They count as little for what can be drawn as they do for the report."""
+    other, means = tmp_path / "other.toml", tmp_path / "means.csv"
+    other.write_text(GOOD.replace("block = 10", "block = 15"), encoding="utf-8")
+    run("reproduce", "--config", other, "--out", mine / "out", "--report-only", "--export", means)
+    table = read_table(means)
+    write_table(means, [row | {"code": "0" * 16} for row in table])
+    new = ("reproduce", "--config", mine / "mine.toml", "--out", tmp_path / "out", "--runs", 1)
+    taken = (*new, "--jobs", 1, "--import", means)
+    assert run(*taken, "--reuse") == 2
+    assert run(*taken, "--export-episodes", tmp_path / "all.csv") == 0
+
+
+def test_imported_runs_that_contradict_stored_ones_stay_out_and_are_told(mine, tmp_path, capsys):
+    means, name = tmp_path / "means.csv", "summaries.csv"
+    source = ("reproduce", "--config", mine / "mine.toml", "--report-only")
+    run(*source, "--out", tmp_path / "here", "--import", exported_from(mine, means))
+    before = (tmp_path / "here" / name).read_text()
+    first, *others = read_table(means)
+    write_table(means, [first | {"return": float(first["return"]) + 1e-3}, *others])
+    capsys.readouterr()
+    assert run(*source, "--out", tmp_path / "here", "--import", means) == 0
+    assert "1 differ from stored runs with the same seed and code, which stay" in output(capsys)
+    assert (tmp_path / "here" / name).read_text() == before
+
+
+def exported_from(mine, table):
+    options = ("--out", mine / "out", "--report-only", "--export", table)
+    run("reproduce", "--config", mine / "mine.toml", *options)
+    return table
+
+
+def read_table(path):
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def write_table(path, rows):
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
 
 
 def test_figures_and_claims_are_listed(capsys):

@@ -186,6 +186,7 @@ def _without(row, name):
         (lambda row: row | {"code": "<b>"}, "code='<b>' is not a version"),
         (lambda row: row | {"finished": "18.11.2026"}, "not a time in ISO format"),
         (lambda row: row | {"finished": "2026-11-18T10:00"}, "has no time zone"),
+        (lambda row: row | {"finished": "0001-01-01T00:00+14:00"}, "not a time in ISO format"),
         (lambda row: row | {"steps": "99999999999999999999"}, "steps"),
         (lambda row: row | {"return": "much"}, "return='much'"),
         (lambda row: row | {"return": "nan"}, "return='nan'"),
@@ -204,8 +205,16 @@ def test_a_table_that_was_tampered_with_is_refused(made, tmp_path, change, messa
         read_runs(rewritten(table, change))
 
 
+def test_whole_numbers_are_read_exactly(made, tmp_path):
+    table = exported(made, tmp_path / "blocks.csv", blocks=True)
+    for written, seed in ((str(2**53 + 1), 2**53 + 1), ("7.0", 7)):
+        runs = read_runs(rewritten(table, lambda row, text=written: row | {"seed": text}))
+        assert {record.seed for _, record, _ in runs} == {seed}
+
+
 def test_files_that_were_damaged_on_the_way_are_refused(made, tmp_path):
     whole = exported(made, tmp_path / "all.csv").read_bytes()
+    means = exported(made, tmp_path / "blocks.csv", blocks=True).read_bytes()
     packed = exported(made, tmp_path / "all.csv.gz").read_bytes()
     middle = len(packed) // 2
     damaged = {
@@ -216,6 +225,8 @@ def test_files_that_were_damaged_on_the_way_are_refused(made, tmp_path):
         "empty.csv": b"",
         "header.csv": whole[: whole.index(b"\n") + 1],
         "words.csv": b"foo,bar\n1,2\n",
+        "number.csv": means[:-3],
+        "line.csv": means[:-1],
         "utf-16.csv": whole.decode().encode("utf-16"),
     }
     for name, content in damaged.items():

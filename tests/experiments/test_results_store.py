@@ -1,3 +1,4 @@
+import re
 import shutil
 import sqlite3
 from contextlib import closing
@@ -17,7 +18,8 @@ from tests.support.experiments import CURVES, FIGURE
 
 
 def result(code="abc", value=1.0):
-    arrays = {"length": np.arange(5, dtype=np.int32), "return": np.full(5, value)}
+    episodes = CURVES[0].episodes
+    arrays = {"length": np.arange(episodes, dtype=np.int32), "return": np.full(episodes, value)}
     return RunResult(arrays, 10, 0.5, ("careful",), code)
 
 
@@ -171,6 +173,14 @@ def test_a_changed_run_is_told_by_its_settings_and_seed(filled, change):
     assert "results.sqlite is damaged" in str(caught.value)
     assert f"{CURVES[0].name}, the run with seed 2" in str(caught.value)
     assert "Restore a copy of the file, or move the file away" in str(caught.value)
+
+
+@pytest.mark.parametrize("shape", ["[0]", "[9500]", "[5, 2]", "[]", "x"])
+def test_a_number_of_episodes_that_cannot_be_is_told_by_its_settings_and_seed(filled, shape):
+    changed(filled, "UPDATE arrays SET shape = ? WHERE run = 3", shape)
+    message = f"{CURVES[0].name}, the run with seed 2 has arrays of shape"
+    with Store(filled) as store, pytest.raises(StoreError, match=re.escape(message)):
+        store.entries(CURVES[0])
 
 
 def changed(path, sql, *values):

@@ -57,6 +57,25 @@ def test_claims_are_there_for_people_and_for_programs(report):
         assert f'id="claim-{claim["id"]}"' in page
 
 
+def test_the_page_says_of_readings_what_their_own_page_says(report):
+    """Also of those that have too few runs, which the verdicts do not show."""
+    page = report.page.read_text(encoding="utf-8")
+    content = json.loads((report.page.parent / "readings.json").read_text(encoding="utf-8"))
+    for claim in content["claims"]:
+        assert claim["summary"] in page
+
+
+def test_readings_of_an_older_version_are_left_out_aloud(report, tmp_path, capsys):
+    content = json.loads((report.page.parent / "readings.json").read_text(encoding="utf-8"))
+    for claim in content["claims"]:
+        for cell in claim["readings"]:
+            del cell["combined"]
+    (tmp_path / "readings.json").write_text(json.dumps(content), encoding="utf-8")
+    again = write_report([invented(quick(FIGURES["chain"]))], tmp_path)
+    assert "readings.json is of an older version and left out" in capsys.readouterr().err
+    assert 'id="readings"' not in again.page.read_text(encoding="utf-8")
+
+
 def test_claims_that_compare_settings_are_also_judged_by_the_end_of_the_runs(report):
     content = json.loads((report.page.parent / "claims.json").read_text(encoding="utf-8"))
     usual = {claim["id"]: claim["judged_by"] for claim in content["claims"]}

@@ -194,7 +194,7 @@ def test_findings_name_what_was_run(read_invented):
     assert "α = 0.0001 minus α = 0.1" in names[1][0]
 
 
-def test_runs_without_common_seeds_give_no_verdict_and_no_shift(read_invented, monkeypatch):
+def test_a_cell_without_findings_has_no_verdict_and_no_shift(read_invented):
     study = read_invented(lambda curve: 200.0, POLE)
     default, other, *_ = study.cells["pole-2"]
     empty = other._replace(judgement=other.judgement._replace(findings=()))

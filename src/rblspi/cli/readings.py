@@ -12,13 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rblspi.cli import options
-from rblspi.cli.running import (
-    read_tables,
-    require_drawable,
-    require_runs,
-    run_figures,
-    take_in,
-)
+from rblspi.cli.running import open_store, require_drawable, run_figures
 from rblspi.core.progress import say
 from rblspi.registry import nearest
 
@@ -59,22 +53,16 @@ def readings(
     stopped. ``rblspi list readings`` shows the choices.
     """
     from rblspi.experiments.export import export, require_known
-    from rblspi.experiments.results_store import Store
     from rblspi.reproduction.design import FULL, SMALL, parts
     from rblspi.reproduction.readings_page import write_study
     from rblspi.reproduction.study import follow_ups, read_study
 
     design = replace(FULL if full else SMALL, runs=runs)
-    path = out / "results.sqlite"
     for table in exports or []:
         require_known(table)
-    taken = read_tables(imports or [])
-    require_runs(path, report_only, taken)
     wanted = _only(design, claim or [])
-    with Store(path) as store:
-        figures = [figure for figure, _ in parts([wanted])]
-        require_drawable(figures, store, taken)
-        take_in(taken, store, figures)
+    path, figures = out / "results.sqlite", parts([design])
+    with open_store(path, figures, imports or [], report_only=report_only) as store:
         if not report_only:
             run = partial(_run, store=store, jobs=jobs or os.cpu_count() or 1, cluster=cluster)
             run([wanted])
@@ -92,6 +80,7 @@ def _run(designs: Sequence[Design], store: Store, jobs: int, cluster: str | None
     """Make the runs of designs, one seed of everything before the next."""
     from rblspi.reproduction.design import parts
 
+    require_drawable(parts(designs), store)
     for part in parts(designs):
         run_figures([part], store, False, jobs, cluster, at_once=1)
 

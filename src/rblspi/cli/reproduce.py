@@ -12,13 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rblspi.cli import completion, options
-from rblspi.cli.running import (
-    read_tables,
-    require_drawable,
-    require_runs,
-    run_figures,
-    take_in,
-)
+from rblspi.cli.running import open_store, run_figures
 from rblspi.core.progress import say
 from rblspi.registry import nearest
 
@@ -109,7 +103,6 @@ def reproduce(
         return
     from rblspi.experiments.export import require_known
     from rblspi.experiments.results import read
-    from rblspi.experiments.results_store import Store
     from rblspi.reproduction.figures import quick_runs
     from rblspi.reproduction.readings import name_of, parse
 
@@ -119,19 +112,19 @@ def reproduce(
     tables = [(p, True) for p in exports or []] + [(p, False) for p in export_episodes or []]
     for table, _ in tables:
         require_known(table)
-    path = folder / "results.sqlite"
-    taken = read_tables(imports or [])
-    require_runs(path, report_only, taken)
     numbered = [(f, runs or (quick_runs(f) if quick else 100)) for f in chosen]
-    with Store(path) as store:
-        require_drawable(chosen, store, taken, bool(export_episodes))
-        take_in(taken, store, chosen, reuse)
+    shown = [(figure, None if report_only else number) for figure, number in numbered]
+    with open_store(
+        folder / "results.sqlite",
+        shown,
+        imports or [],
+        report_only=report_only,
+        reuse=reuse,
+        single_episodes=bool(export_episodes),
+    ) as store:
         if not report_only:
             run_figures(numbered, store, reuse, jobs or os.cpu_count() or 1, cluster)
-        results = [
-            read(store, figure, None if report_only else number, reuse)
-            for figure, number in numbered
-        ]
+        results = [read(store, figure, number, reuse) for figure, number in shown]
     name = name_of(parsed) if parsed else ""
     _report(results, report or folder / name, tables, parsed)
 

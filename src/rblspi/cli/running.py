@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import fmean
@@ -20,68 +20,107 @@ if TYPE_CHECKING:
     from rblspi.experiments.tasks import RunResult
 
 
-def require_runs(path: Path, report_only: bool, imported: Mapping[Path, list[StoredRun]]) -> None:
-    """Raise an error if there is nothing to report on."""
-    if report_only and not imported and not path.exists():
-        raise ValueError(f"there is no {path} to report on: run without --report-only")
-
-
-def read_tables(paths: Sequence[Path]) -> dict[Path, list[StoredRun]]:
-    """The runs of tables that --export wrote."""
-    from rblspi.experiments.imports import read_runs
-
-    return {path: read_runs(path) for path in paths}
-
-
-def require_drawable(
-    figures: Sequence[Figure],
-    store: Store,
-    tables: Mapping[Path, list[StoredRun]],
-    episodes: bool = False,
-) -> None:
-    """Raise an error if figures cannot show the runs that are stored or about to be.
-
-    ``episodes`` is whether single episodes are wanted.
-    """
-    from rblspi.experiments.definitions import unique
-    from rblspi.experiments.results import common_block, require_block
-    from rblspi.experiments.results_store import is_finer
-
-    curves = unique(curve for figure in figures for curve in figure.curves)
-    known = {curve.digest: store.entries(curve) for curve in curves}
-    for curve, record, arrays in (run for runs in tables.values() for run in runs):
-        stored = known.get(curve.digest, {})
-        key, entries = (record.seed, record.code), len(arrays["length"])
-        if key not in stored or is_finer(entries, stored[key]):
-            stored[key] = entries
-    for figure in figures:
-        for curve in figure.curves:
-            if curve.episodes:
-                block = common_block(curve, known[curve.digest].values())
-                require_block(curve, block, 1 if episodes else figure.block_of(curve.episodes))
-
-
-def take_in(
-    tables: Mapping[Path, list[StoredRun]],
-    store: Store,
-    figures: Sequence[Figure],
+@contextmanager
+def open_store(
+    path: Path,
+    figures: Sequence[tuple[Figure, int | None]],
+    imports: Sequence[Path],
+    *,
+    report_only: bool,
     reuse: bool = False,
-) -> None:
-    """Add runs that were made elsewhere, and say how many there are of some figures then."""
+    single_episodes: bool = False,
+) -> Iterator[Store]:
+    """Open the results file of a command, with the runs of tables that --export wrote.
+
+    The number beside a figure is that of the runs it shows, all if None. No run is taken in where
+    a figure could not be drawn afterwards.
+    """
+    from rblspi.experiments.imports import read_runs
+    from rblspi.experiments.results_store import Store
+
+    tables = {table: read_runs(table) for table in imports}
+    if report_only and not tables and not path.exists():
+        raise ValueError(f"there is no {path} to report on: run without --report-only")
+    with Store(path) as store:
+        with store.transaction():
+            said = [_take_in(table, runs, store) for table, runs in tables.items()]
+            require_drawable(
+                figures,
+                store,
+                any_code=reuse,
+                report_only=report_only,
+                single_episodes=single_episodes,
+            )
+        if said:
+            said.append(_counted(figures, store, told=not (report_only or reuse)))
+        for line in said:
+            say(line)
+        yield store
+
+
+def _take_in(table: Path, runs: Sequence[StoredRun], store: Store) -> str:
+    """Add the runs of a table, but for those that contradict stored ones, and say how many."""
+    from rblspi.experiments.imports import contradictions
+
+    others = contradictions(runs, store)
+    refused = {(curve.digest, record.seed, record.code) for curve, record, _ in others}
+    added = store.add_all(
+        run for run in runs if (run[0].digest, run[1].seed, run[1].code) not in refused
+    )
+    words = f"{table}: {len(runs)} runs, {added} of them new"
+    if others:
+        curve, record, _ = others[0]
+        words += (
+            f"; {len(others)} differ from stored runs with the same seed and code, which stay "
+            f"(the first is seed {record.seed} of {curve.name})"
+        )
+    return words
+
+
+def _counted(figures: Sequence[tuple[Figure, int | None]], store: Store, told: bool) -> str:
+    """How many runs of some figures there are, and, if ``told``, how many do not count."""
     from rblspi.experiments.code_version import code_version
     from rblspi.experiments.definitions import unique
 
-    for path, runs in tables.items():
-        say(f"{path}: {len(runs)} runs, {store.add_all(runs)} of them new")
-    if not tables:
-        return
     present, others = 0, 0
-    for curve in unique(curve for figure in figures for curve in figure.curves):
-        codes = store.codes(curve)
-        present += codes.pop(code_version(curve), 0)
-        others += sum(codes.values())
-    note = f"; {others} by another version count with --reuse" if others and not reuse else ""
-    say(f"{present} runs of these figures by this version of the code are there{note}")
+    for curve in unique(curve for figure, _ in figures for curve in figure.curves):
+        code = code_version(curve)
+        seeds = store.seeds(curve, code)
+        older = set().union(*(store.seeds(curve, c) for c in store.codes(curve) if c != code))
+        present, others = present + len(seeds), others + len(older - seeds)
+    note = f"; {others} by another version do not count" if others and told else ""
+    return f"{present} runs of these figures by this version of the code are there{note}"
+
+
+def require_drawable(
+    figures: Sequence[tuple[Figure, int | None]],
+    store: Store,
+    *,
+    any_code: bool = False,
+    report_only: bool = False,
+    single_episodes: bool = False,
+) -> None:
+    """Raise an error if what is stored of the runs of figures is too coarse to show them."""
+    from rblspi.experiments.code_version import code_version
+    from rblspi.experiments.results import codes_to_read, common_block, require_block
+
+    for figure, number in figures:
+        for curve in figure.curves:
+            if not curve.episodes:
+                continue
+            codes = codes_to_read(store, curve, any_code)
+            if not (report_only or any_code):  # runs of the present version will be there
+                codes = [code_version(curve)]
+            entries = store.entries(curve).items()
+            known = {
+                seed: entry
+                for code in codes
+                for (seed, made_by), entry in entries
+                if made_by == code and (number is None or seed < number)
+            }
+            block = common_block(curve, known.values())
+            wanted = 1 if single_episodes else figure.block_of(curve.episodes)
+            require_block(curve, block, wanted)
 
 
 def run_figures(

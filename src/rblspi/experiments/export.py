@@ -28,6 +28,8 @@ from rblspi.experiments.summary import block_means
 OF_CURVE = ("environment", "arguments", "algorithm", "basis", "settings", "episodes")
 OF_RUN = ("code", "versions", "finished", "seconds", "steps", "warnings", "seed")
 COLUMNS = (*OF_CURVE, *OF_RUN, "episode", *SERIES)
+#: columns of whole numbers
+WHOLE = ("episodes", "seed", "steps", "episode")
 Write = Callable[[dict[str, list[Any]]], Any]
 
 
@@ -84,23 +86,23 @@ def _table(result: CurveResult, block: int) -> dict[str, list[Any]]:
     require_block(result.curve, result.block, block)
     values = {name: block_means(result.arrays[name], block // result.block) for name in SERIES}
     runs, points = values["length"].shape
-    said = [of_run(record) for record in result.records]
+    said = [_of_run(record) for record in result.records]
     return {
-        **{name: [text] * (runs * points) for name, text in of_curve(result.curve).items()},
+        **{name: [text] * (runs * points) for name, text in _of_curve(result.curve).items()},
         **{name: [run[name] for run in said for _ in range(points)] for name in OF_RUN},
         "episode": np.tile(block * np.arange(1, points + 1), runs).tolist(),
         **{name: array.ravel().tolist() for name, array in values.items()},
     }
 
 
-def of_curve(curve: Curve) -> dict[str, Any]:
+def _of_curve(curve: Curve) -> dict[str, Any]:
     """What a table says of a setting."""
     values = {name: getattr(curve, name) for name in OF_CURVE}
     texts = {name: canonical(dict(values[name])) for name in ("arguments", "basis", "settings")}
     return values | texts
 
 
-def of_run(record: Record) -> dict[str, Any]:
+def _of_run(record: Record) -> dict[str, Any]:
     """What a table says of a run."""
     texts = {"versions": canonical(record.versions), "warnings": canonical(list(record.warnings))}
     said = record._asdict() | texts
@@ -135,7 +137,7 @@ def _parquet(path: Path) -> Iterator[Write]:
 
     text, whole, real = pyarrow.string(), pyarrow.int64(), pyarrow.float64()
     kinds = dict.fromkeys(COLUMNS, pyarrow.dictionary(pyarrow.int32(), text))
-    kinds |= dict.fromkeys(("episodes", "seed", "steps", "episode"), whole)
+    kinds |= dict.fromkeys(WHOLE, whole)
     kinds |= dict.fromkeys(("seconds", *SERIES), real)
     schema = pyarrow.schema(list(kinds.items()))
     with parquet.ParquetWriter(path, schema, compression="zstd") as file:

@@ -12,7 +12,7 @@ import json
 import math
 import re
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
@@ -22,9 +22,10 @@ import numpy as np
 
 from rblspi.core.check import LARGEST_COUNT
 from rblspi.experiments.definitions import Curve, canonical
-from rblspi.experiments.export import COLUMNS, OF_CURVE, OF_RUN, require_known
+from rblspi.experiments.export import COLUMNS, OF_CURVE, OF_RUN, WHOLE, require_known
 from rblspi.experiments.results import SERIES
-from rblspi.experiments.results_store import Arrays, Record, StoredRun
+from rblspi.experiments.results_store import Arrays, Record, Store, StoredRun
+from rblspi.experiments.summary import block_means
 
 Row = Mapping[str, Any]
 Kind = TypeVar("Kind", list[Any], dict[str, Any])
@@ -38,8 +39,6 @@ RANGES = {
     "return": (-math.inf, math.inf),
     "under_limit": (0.0, 1.0),
 }
-#: columns of whole numbers
-WHOLE = ("seed", "steps", "episodes", "episode")
 
 
 class ImportedTableError(ValueError):
@@ -68,6 +67,34 @@ def read_runs(path: Path) -> list[StoredRun]:
     return found
 
 
+def contradictions(runs: Iterable[StoredRun], store: Store) -> list[StoredRun]:
+    """Runs whose seed and code are in a store with other numbers.
+
+    The same code with the same seed gives the same run, unless processors round otherwise.
+    """
+    stored: dict[tuple[str, str], dict[int, Arrays]] = {}
+    found = []
+    for curve, record, arrays in runs:
+        key = (curve.digest, record.code)
+        if key not in stored:
+            stored[key] = {other.seed: known for other, known in store.runs(curve, record.code)}
+        known = stored[key].get(record.seed)
+        if known is not None and not _agree(arrays, known):
+            found.append((curve, record, arrays))
+    return found
+
+
+def _agree(one: Arrays, other: Arrays) -> bool:
+    """Whether two runs have the same means in the blocks that both of them tell."""
+    for name in ("length", "return"):
+        series = [one[name], other[name]]
+        blocks = math.gcd(*map(len, series))
+        ours, theirs = (block_means(values[None], len(values) // blocks) for values in series)
+        if not np.allclose(ours, theirs, rtol=1e-9, atol=0.0):  # sums in another order
+            return False
+    return True
+
+
 def _identity(row: Row) -> tuple[str, ...]:
     """What the rows of one run have in common."""
     return tuple(str(row[name]) for name in (*OF_CURVE, *OF_RUN))
@@ -77,7 +104,7 @@ def _run(path: Path, rows: Sequence[Row]) -> StoredRun:
     """One run, of all rows that belong to it."""
     try:
         curve, record = _curve(rows[0]), _record(rows[0])
-        ends = [int(_number(row, "episode")) for row in rows]
+        ends = [_whole(row, "episode") for row in rows]
         arrays = {name: np.array([_number(row, name) for row in rows]) for name in SERIES}
         _require_whole(ends, curve.episodes)
         return curve, record, arrays if ends[0] > 1 else _episodes(arrays)
@@ -103,15 +130,15 @@ def _curve(row: Row) -> Curve:
     )
     return Curve(
         *(str(row["algorithm"]), str(row["environment"]), basis, settings),
-        *(int(_number(row, "episodes")),),
+        episodes=_whole(row, "episodes"),
         arguments=arguments,
     )
 
 
 def _record(row: Row) -> Record:
     return Record(
-        *(int(_number(row, "seed")), _code(row)),
-        *(_number(row, "seconds"), int(_number(row, "steps"))),
+        *(_whole(row, "seed"), _code(row)),
+        *(_number(row, "seconds"), _whole(row, "steps")),
         *(tuple(map(str, _json(row, "warnings", list))), _json(row, "versions", dict)),
         _time(row),
     )
@@ -127,11 +154,18 @@ def _time(row: Row) -> str:
     """When a run was finished, as a store writes it."""
     try:
         finished = datetime.fromisoformat(str(row["finished"]))
-    except ValueError as error:
+        in_utc = finished.astimezone(UTC)
+    except (ValueError, OverflowError) as error:
         raise ValueError(f"finished={row['finished']!r} is not a time in ISO format") from error
     if finished.tzinfo is None:
         raise ValueError(f"finished={row['finished']!r} has no time zone")
-    return finished.astimezone(UTC).isoformat(timespec="seconds")
+    return in_utc.isoformat(timespec="seconds")
+
+
+def _whole(row: Row, name: str) -> int:
+    """A whole number, which may be written as 7.0."""
+    value, text = _number(row, name), str(row[name])
+    return int(text) if text.isdecimal() else int(value)
 
 
 def _number(row: Row, name: str) -> float:
@@ -189,11 +223,19 @@ def _csv(path: Path) -> Iterator[Row]:
     opened: Any = gzip.open if path.name.lower().endswith(".gz") else open
     try:
         with opened(path, "rt", encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file)
+            reader = csv.DictReader(_lines(path, file))
             _require_columns(path, reader.fieldnames or [])
             yield from reader
     except (OSError, EOFError, UnicodeDecodeError, csv.Error, zlib.error) as error:
         raise ImportedTableError(f"{path} cannot be read: {error}") from error
+
+
+def _lines(path: Path, file: Iterable[str]) -> Iterator[str]:
+    """The lines of a file, whose last one has to be complete: half a number is a number, too."""
+    for line in file:
+        if not line.endswith(("\n", "\r")):
+            raise ImportedTableError(f"{path} ends in the middle of a line: copy it once more")
+        yield line
 
 
 def _parquet(path: Path) -> Iterator[Row]:

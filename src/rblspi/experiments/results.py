@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from rblspi.core.types import Array
 from rblspi.experiments.code_version import code_version
-from rblspi.experiments.definitions import Curve, Figure, Measure
+from rblspi.experiments.definitions import Curve, Figure, Measure, canonical
 from rblspi.experiments.results_store import ADVICE, Arrays, Record, Store, StoreError
 from rblspi.experiments.summary import UNBOUNDED, Range, Summary, block_means, summarise
 from rblspi.experiments.tasks import checkpoints, greedy_name
@@ -82,7 +83,7 @@ class FigureResult:
     def _summary(self, result: CurveResult) -> Summary:
         block = self.figure.block_of(result.curve.episodes)
         require_block(result.curve, result.block, block)
-        limits = possible(result.curve.environment, self.figure.measure)
+        limits = possible(result.curve, self.figure.measure)
         entries = result.arrays[self.figure.measure]
         summary = summarise(entries, block // result.block, limits)
         return summary._replace(episodes=summary.episodes * result.block)
@@ -94,23 +95,28 @@ class FigureResult:
         for digest, result in self.curves.items():
             if result.runs and result.curve.evaluation:
                 measure = self.figure.measure
-                limits = possible(result.curve.environment, measure)
+                limits = possible(result.curve, measure)
                 summary = summarise(result.arrays[greedy_name(measure)], 1, limits)
                 episodes = np.array(checkpoints(result.curve.episodes), dtype=np.float64)
                 found[digest] = summary._replace(episodes=episodes)
         return found
 
 
-@cache
-def possible(environment: str, measure: Measure) -> Range:
+def possible(curve: Curve, measure: Measure) -> Range:
     """The range of a measure: an episode has at least one step and at most those of its limit."""
+    if measure != "length":
+        return UNBOUNDED
+    return 1.0, _longest(curve.environment, canonical(dict(curve.arguments)))
+
+
+@cache
+def _longest(environment: str, arguments: str) -> float:
+    """The step limit of an environment, whose arguments are given as JSON."""
     from rblspi.environments.base import step_limit
     from rblspi.environments.lookup import make
 
-    if measure != "length":
-        return UNBOUNDED
-    limit = step_limit(make(environment))
-    return 1.0, float(limit) if limit > 0 else math.inf
+    limit = step_limit(make(environment, **json.loads(arguments)))
+    return float(limit) if limit > 0 else math.inf
 
 
 def read(
@@ -134,10 +140,9 @@ def read(
 
 def _curve(store: Store, curve: Curve, most: int | None, any_code: bool) -> CurveResult:
     present = code_version(curve)
-    codes = sorted(store.codes(curve), key=lambda code: code == present)  # the present version last
     by_seed = {
         record.seed: (record, arrays)
-        for code in (codes if any_code else codes[-1:])
+        for code in codes_to_read(store, curve, any_code)
         for record, arrays in store.runs(curve, code)
         if most is None or record.seed < most
     }
@@ -155,6 +160,13 @@ def _curve(store: Store, curve: Curve, most: int | None, any_code: bool) -> Curv
         return CurveResult(curve, records, {}, tables, present_code)
     block = common_block(curve, (len(arrays["length"]) for arrays in found))
     return CurveResult(curve, records, _stacked(curve, found, block), (), present_code, block)
+
+
+def codes_to_read(store: Store, curve: Curve, any_code: bool) -> list[str]:
+    """The versions of the code whose runs of a curve are read; of a seed, the last one counts."""
+    present = code_version(curve)
+    codes = sorted(store.codes(curve), key=lambda code: code == present)  # the present version last
+    return codes if any_code else codes[-1:]
 
 
 def common_block(curve: Curve, entries: Iterable[int]) -> int:
@@ -188,7 +200,7 @@ def _is_complete(curve: Curve, arrays: Arrays) -> bool:
 
 def _stacked(curve: Curve, found: Sequence[Arrays], block: int) -> Arrays:
     """The arrays of all runs, by means of so many episodes."""
-    limit = possible(curve.environment, "length")[1]
+    limit = possible(curve, "length")[1]
     rows: dict[str, list[NDArray[Any]]] = {}
     for arrays in found:
         known = {"under_limit": arrays["length"] < limit, **arrays}

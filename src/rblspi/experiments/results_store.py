@@ -14,7 +14,7 @@ import sqlite3
 import uuid
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from os import PathLike
 from pathlib import Path
@@ -145,11 +145,20 @@ class Store:
             The number of runs of which less was stored before, or nothing.
         """
         try:
-            with self._connection:  # commits, or rolls back after an error
-                self._connection.execute("BEGIN IMMEDIATE")
+            with self.transaction():
                 return sum(self._insert(*run) for run in runs)
         except (sqlite3.Error, ValueError) as error:  # a damaged file may hold anything
             raise StoreError(f"{self.path} cannot be written: {error}") from error
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Keep all that is added within, or nothing after an error."""
+        if self._connection.in_transaction:
+            yield
+            return
+        with self._connection:  # commits, or rolls back after an error
+            self._connection.execute("BEGIN IMMEDIATE")
+            yield
 
     def _insert(self, curve: Curve, record: Record, found: Arrays) -> bool:
         """Insert a run; False if as much of it is there already."""
@@ -196,11 +205,20 @@ class Store:
             "SELECT seed, code, shape FROM arrays JOIN runs ON run = runs.id"
             " WHERE curve = ? AND name = 'length'"
         )
-        rows = self._query(wanted, curve.digest)
-        try:
-            return {(seed, code): int(*json.loads(shape)) for seed, code, shape in rows}
-        except (ValueError, TypeError) as error:
-            raise StoreError(f"{self.path} is damaged ({error}): {ADVICE}") from error
+        found = {}
+        for seed, code, shape in self._query(wanted, curve.digest):
+            try:
+                (number,) = json.loads(shape)
+                whole = curve.episodes % number == 0
+            except (ValueError, TypeError, ZeroDivisionError):
+                whole = False
+            if not whole:
+                raise StoreError(
+                    f"{self.path} is damaged: of {curve.name}, the run with seed {seed} has arrays "
+                    f"of shape {shape}. Restore a copy of the file, or {ADVICE}"
+                )
+            found[seed, code] = number
+        return found
 
     def seconds(self) -> dict[str, float]:
         """Mean processor time of a run, by digest of the curve."""

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure as Drawing
 from rblspi.core.files import write_text
 from rblspi.core.progress import duration
 from rblspi.experiments.definitions import Curve, Figure, canonical
-from rblspi.experiments.judging import CHANCE, Judgement, Verdict, in_words
+from rblspi.experiments.judging import CHANCE, Judgement, Verdict
 from rblspi.experiments.results import FigureResult
 from rblspi.experiments.summary import BOOTSTRAP_SEED, RESAMPLES
 from rblspi.plotting import curves, tables
@@ -87,7 +87,9 @@ def _page(
 ) -> str:
     parts = [_head(heading, results, judgements, readings)]
     parts += [_claims(judgements)] if judgements else []
-    parts += [f"<h3>{_text(title)}</h3>{_claims_table(v, False)}" for title, v in variants.items()]
+    parts += [
+        f"<h3>{_text(title)}</h3>{_claims_table(v, anchors=False)}" for title, v in variants.items()
+    ]
     parts += [_readings(readings)] if readings else []
     parts += [_figure(result, pictures[result.figure.id]) for result in results]
     return document(heading, "\n".join([*parts, _about(results)]))
@@ -167,10 +169,7 @@ def _claim(judgement: Judgement, anchor: bool) -> str:
 
 
 def _readings(readings: ReadingVerdicts) -> str:
-    rows = (
-        (claim, _text(in_words(found, len(found), readings.combined.get(claim))))
-        for claim, found in readings.single.items()
-    )
+    rows = ((claim, _text(words)) for claim, words in readings.words.items())
     table = _table(["claim", "under which readings it holds"], rows, repeat(""))
     picture = ""
     if readings.picture:

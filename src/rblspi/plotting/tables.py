@@ -133,7 +133,10 @@ def made_text(curves: Sequence[CurveResult]) -> str:
     days = " and ".join(sorted({r.finished[:10] for curve in curves for r in curve.records}))
     if not days:
         return "There are no runs yet."
-    old = sum(not curve.present_code for curve in curves)
+    made = [curve for curve in curves if curve.runs]
+    old = sum(not curve.present_code for curve in made)
+    if old == len(made):
+        return f"Made on {days} by other code than wrote this page."
     by = f", those of {old} settings by other code" if old else ""
     return f"Made on {days} by the code that wrote this page{by}."
 

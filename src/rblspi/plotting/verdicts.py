@@ -32,6 +32,7 @@ class ReadingVerdicts(NamedTuple):
 
     single: ByReading
     combined: ByReading  # under several readings at once
+    words: Mapping[str, str]  # all of it in a sentence, by claim
     picture: Path | None  # an SVG file
 
     def of(self, claim: str) -> dict[str, Verdict]:

@@ -121,7 +121,7 @@ def _performance(
 
 def _mean_from(first: int, evidence: Evidence, curves: Sequence[Curve], measure: Measure) -> Sample:
     means = evidence.common(curves, lambda curve: evidence.mean(curve, measure, first))
-    return Sample(means, *possible(curves[0].environment, measure))
+    return Sample(means, *possible(curves[0], measure))
 
 
 def _grid(
@@ -441,7 +441,7 @@ def _pendulum_soon(evidence: Evidence, scope: Scope) -> Iterator[Finding]:
             early = evidence.mean(curve, "length", 200, 300)
             what = f"{grid}, {_setting(evidence, curve)}: steps in episodes 201-300"
             counts = curve.settings["prior_precision"] == 0.1
-            steps = Sample(early, *possible(curve.environment, "length"))
+            steps = Sample(early, *possible(curve, "length"))
             yield above(what, steps, 2850.0, counts)
 
 

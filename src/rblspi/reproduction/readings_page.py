@@ -300,8 +300,8 @@ def _combinations(study: Study) -> str:
         "The number is the one that a single change moves most; the verdict is about all numbers "
         "of the claim. The interaction is how far the effect of two changes together is from the "
         "sum of their effects. It is large, too, where each change alone already spoils "
-        "everything. Its interval takes runs as independent and is too narrow where both changes "
-        "leave a run as it is.\n\n"
+        "everything. Its interval takes runs as independent; those that readings share make it "
+        "wider than necessary.\n\n"
         "![Verdicts under combinations of the factors that move a claim most]"
         "(figures/combinations.png)",
         tables.markdown(columns, rows),

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from rblspi.core.progress import say
 from rblspi.experiments.definitions import Figure
 from rblspi.experiments.judging import Claim, Evidence, Judgement, judge
 from rblspi.experiments.results import FigureResult
@@ -70,7 +71,8 @@ def _readings(folder: Path) -> ReadingVerdicts | None:
         return None
     claims = json.loads(data.read_text(encoding="utf-8"))["claims"]
     if any("combined" not in cell for claim in claims for cell in claim["readings"]):
-        raise ValueError(f"{data} is of an older version: rblspi readings --report-only writes it")
+        say(f"{data} is of an older version and left out: write it with rblspi readings again")
+        return None
     single, combined = (
         {
             claim["id"]: {
@@ -82,7 +84,8 @@ def _readings(folder: Path) -> ReadingVerdicts | None:
         }
         for combines in (False, True)
     )
-    return ReadingVerdicts(single, combined, picture if picture.exists() else None)
+    words = {claim["id"]: claim["summary"] for claim in claims}
+    return ReadingVerdicts(single, combined, words, picture if picture.exists() else None)
 
 
 def judgements_on(

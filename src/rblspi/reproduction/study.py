@@ -136,7 +136,7 @@ class Study:
         return in_words(single, len(alone), {n: v for n, v in judged.items() if n not in alone})
 
     def combines(self, cell: Cell) -> bool:
-        """Whether a cell is about several readings at once."""
+        """Whether a cell belongs to a design that follows from this one."""
         return cell.reading not in self.design.readings
 
 
