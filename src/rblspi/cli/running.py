@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import fmean
@@ -169,6 +169,35 @@ def run_figures(
         raise typer.Exit(130) from None
 
 
+class Forecast:
+    """How long runs will take: as long as others of their curve, at the speed of this machine.
+
+    Parameters
+    ----------
+    before : mapping
+        Mean processor time of the runs that are stored, by digest of the curve. Other machines may
+        have made them.
+    """
+
+    def __init__(self, before: Mapping[str, float]) -> None:
+        self.before = before
+        self.finished: dict[str, list[float]] = {}
+
+    def add(self, digest: str, seconds: float) -> None:
+        """Count a run that was made here and now."""
+        self.finished.setdefault(digest, []).append(seconds)
+
+    def seconds(self, remaining: Mapping[str, int]) -> float:
+        """Processor time of so many runs of every curve, of which one has been made."""
+        now = {digest: fmean(times) for digest, times in self.finished.items()}
+        both = now.keys() & self.before.keys()
+        then = sum(self.before[digest] for digest in both)
+        slower = sum(now[digest] for digest in both) / then if then > 0.0 else 1.0
+        means = {digest: slower * mean for digest, mean in self.before.items()} | now
+        typical = fmean(means.values())
+        return sum(number * means.get(digest, typical) for digest, number in remaining.items())
+
+
 @contextmanager
 def _progress(
     figures: Sequence[tuple[Figure, int]],
@@ -176,23 +205,17 @@ def _progress(
     seconds: dict[str, float],
     jobs: int,
 ) -> Iterator[Callable[[Run, RunResult], None]]:
-    """Show how many runs of every figure are done, and how long the others will take.
-
-    A run is expected to take as long as others of its curve did.
-    """
+    """Show how many runs of every figure are done, and how long the others will take."""
     remaining = Counter(run.curve.digest for run in todo)
-    times = {digest: [mean] for digest, mean in seconds.items()}
+    forecast = Forecast(seconds)
     start, worked = time.monotonic(), 0.0
     with progress(len(todo)) as tell:
 
         def finished(run: Run, result: RunResult) -> None:
             nonlocal worked
             remaining[run.curve.digest] -= 1
-            times.setdefault(run.curve.digest, []).append(result.seconds)
+            forecast.add(run.curve.digest, result.seconds)
             worked += result.seconds
-            means = {digest: fmean(found) for digest, found in times.items()}
-            typical = fmean(means.values())
-            work = sum(n * means.get(digest, typical) for digest, n in remaining.items())
             passed = time.monotonic() - start
             at_a_time = max(worked / passed, 0.1) if passed > 5.0 else jobs
             done = [
@@ -200,7 +223,7 @@ def _progress(
                 f"/{number * len(figure.curves)}"
                 for figure, number in figures
             ]
-            words = f"{', '.join(done)}; {duration(work / at_a_time)} left"
+            words = f"{', '.join(done)}; {duration(forecast.seconds(remaining) / at_a_time)} left"
             tell(len(todo) - remaining.total(), words)
 
         yield finished
