@@ -28,8 +28,9 @@ VERDICTS: tuple[Verdict, ...] = ("holds", "does not hold", "undecided")
 CHANCE = (
     "A claim whose n numbers are all at their lines is refuted by chance in up to n times 2.5% of "
     "cases, and a claim that is wrong is confirmed in 2.5% at most. Where a number is about the "
-    "best of several settings, it is chosen on the same runs, which flatters it. Intervals of "
-    "differences (Welch's) take runs as independent, although settings share their seeds."
+    "best of m settings, that one is chosen on the same runs, and chance is on its side in up to m "
+    "times as many cases. Intervals of differences (Welch's) take runs as independent, although "
+    "settings share their seeds."
 )
 
 
