@@ -13,6 +13,7 @@ from contextlib import closing
 import pytest
 
 from rblspi.experiments.config import load
+from rblspi.experiments.imports import read_runs
 from rblspi.experiments.results_store import Store
 from rblspi.reproduction.figures import FIGURES
 from tests.support.command import run
@@ -142,7 +143,7 @@ def test_runs_by_another_version_of_the_code_are_told(mine, tmp_path, capsys):
     assert "all runs are there already" in said
     assert run("reproduce", *options) == 0
     said = output(capsys)
-    assert "6 by another version do not count" in said
+    assert f"{len(read_runs(table))} by another version do not count" in said
     assert "2 runs to make" in said
 
 

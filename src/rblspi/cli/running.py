@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING
@@ -42,7 +42,7 @@ def open_store(
     if report_only and not tables and not path.exists():
         raise ValueError(f"there is no {path} to report on: run without --report-only")
     with Store(path) as store:
-        with store.transaction():
+        with store.transaction() if tables else nullcontext():  # a report alone writes nothing
             said = [_take_in(table, runs, store) for table, runs in tables.items()]
             require_drawable(
                 figures,

@@ -171,7 +171,7 @@ class Store:
         wanted = "SELECT id FROM runs WHERE curve = ? AND seed = ? AND code = ?"
         if stored := execute(wanted, (curve.digest, seed, code)).fetchone():
             old, new = self.entries(curve).get((seed, code)), found.get("length")
-            if old is None or new is None or not is_finer(len(new), old):
+            if old is None or new is None or not _is_finer(len(new), old):
                 return False
             execute("DELETE FROM arrays WHERE run = ?", stored)
             execute("DELETE FROM runs WHERE id = ?", stored)
@@ -324,7 +324,7 @@ def _checksum(row: Sequence[Any], arrays: Sequence[tuple[Any, ...]]) -> str:
     return hashlib.sha256(repr(([*row], arrays)).encode()).hexdigest()
 
 
-def is_finer(new: int, old: int) -> bool:
+def _is_finer(new: int, old: int) -> bool:
     """Whether so many entries of a run are parts of the ones that are stored."""
     return new > old and new % old == 0
 
