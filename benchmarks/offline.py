@@ -154,8 +154,8 @@ def figure(seed: int = 0) -> None:
     """Draw the paper's figure of the chain, in docs/images."""
     from rblspi.experiments.results import CurveResult, FigureResult
     from rblspi.plotting import style
-    from rblspi.reproduction import chain as drawing
-    from rblspi.reproduction.figures import FIGURES
+    from rblspi_paper import chain as drawing
+    from rblspi_paper.figures import FIGURES
 
     chosen = FIGURES["chain"]
     fits = dict(zip(("lspi", "blspi"), _chain_fits(seed), strict=True))

@@ -122,7 +122,7 @@ class Entry(NamedTuple):
 @pytest.fixture
 def entries(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Entry]]:
     found: list[Entry] = []
-    monkeypatch.setattr(registry, "entry_points", lambda group: found)
+    monkeypatch.setattr("rblspi.core.entry_points.entry_points", lambda group: found)
     algorithms.cache_clear()
     yield found
     algorithms.cache_clear()
@@ -155,7 +155,7 @@ def test_a_name_of_ours_stays_ours(entries: list[Entry]) -> None:
 @pytest.mark.parametrize(
     ("record", "reason"),
     [
-        (RBLSPI, "TypeError: their_package:Theirs is not an Algorithm"),
+        (RBLSPI, "TypeError: their_package:Theirs is not of the class Algorithm"),
         (ModuleNotFoundError("No module named 'x'"), "ModuleNotFoundError: No module named 'x'"),
         (SyntaxError("invalid syntax"), "SyntaxError: invalid syntax"),
     ],

@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import typer
-
 HEAD = """# Commands
 
 Every command explains itself: `rblspi --help`, `rblspi train --help`. This page says the same.
@@ -15,10 +13,9 @@ Every command explains itself: `rblspi --help`, `rblspi train --help`. This page
 
 def page() -> str:
     """All commands as Markdown."""
-    from rblspi.cli import app
+    from rblspi.cli import command_line
 
-    commands: Any = typer.main.get_command(app)
-    return "\n".join([HEAD, *(_command(*item) for item in commands.commands.items())])
+    return "\n".join([HEAD, *(_command(*item) for item in command_line().commands.items())])
 
 
 def _command(name: str, command: Any) -> str:

@@ -18,7 +18,7 @@ from rblspi.experiments.results import read
 from rblspi.experiments.results_store import Store
 from rblspi.experiments.runner import missing, run_all
 from rblspi.plotting import curves, style
-from rblspi.reproduction.figures import FIGURES
+from rblspi_paper.figures import FIGURES
 
 original = FIGURES["sparse-mountain-car"].groups[1].panels[0].curves[3]
 print(original.algorithm, original.environment, dict(original.settings))

@@ -12,13 +12,13 @@ from __future__ import annotations
 import difflib
 import inspect
 import sys
-import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Literal, TypeVar
+
+from rblspi.core.entry_points import installed
 
 ENTRY_POINTS = "rblspi.algorithms"
 
@@ -126,26 +126,9 @@ def algorithms() -> dict[str, Algorithm]:
     An entry point that cannot be loaded is left out, with a warning that names its package.
     """
     found = {algorithm.name: algorithm for algorithm in OURS}
-    for entry in entry_points(group=ENTRY_POINTS):
-        try:
-            record = _record(entry)
-        except Exception as error:
-            package = entry.module if entry.dist is None else entry.dist.name
-            warnings.warn(
-                f"the package {package} is broken, and its algorithm {entry.name} is left out: "
-                f"{type(error).__name__}: {error}",
-                stacklevel=2,
-            )
-        else:
-            found.setdefault(record.name, record)
+    for record in installed(ENTRY_POINTS, Algorithm, "algorithm").values():
+        found.setdefault(record.name, record)
     return found
-
-
-def _record(entry: EntryPoint) -> Algorithm:
-    record = entry.load()
-    if not isinstance(record, Algorithm):
-        raise TypeError(f"{entry.value} is not an Algorithm")
-    return record
 
 
 def algorithm(name: str) -> Algorithm:

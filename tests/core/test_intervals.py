@@ -14,7 +14,6 @@ from rblspi.core.intervals import (
     half_width,
     mean_interval,
     share_interval,
-    shift_interval,
 )
 
 RNG = np.random.default_rng(0)
@@ -77,15 +76,3 @@ def test_nineteen_of_twenty_intervals_hold_the_mean() -> None:
     inside = np.abs(samples.mean(axis=0) - 1.0) <= half_width(samples)
     # Within four standard errors of 0.95.
     assert abs(inside.mean() - 0.95) < 4 * math.sqrt(0.95 * 0.05 / 4000)
-
-
-def test_a_shift_of_shares_has_newcombes_interval() -> None:
-    """The first example of Newcombe (1998), method 10: 56 of 70 against 48 of 80."""
-    shift = shift_interval(share_interval(56, 70), share_interval(48, 80))
-    np.testing.assert_allclose(shift, (0.2, 0.0524, 0.3339), atol=5e-5)
-
-
-def test_a_shift_from_a_number_that_is_known_is_as_sure_as_the_other() -> None:
-    known = Interval(2.0, 2.0, 2.0)
-    assert shift_interval(Interval(5.0, 4.0, 7.0), known) == (3.0, 2.0, 5.0)
-    assert shift_interval(known, Interval(5.0, 4.0, 7.0)) == (-3.0, -5.0, -2.0)

@@ -6,7 +6,7 @@ import pytest
 
 from rblspi.experiments import code_version as module
 from rblspi.experiments.code_version import LEFT_OUT, code_version, fingerprint, sources
-from rblspi.reproduction.figures import BLSPI, FIGURES, LSPI
+from rblspi_paper.figures import BLSPI, FIGURES, LSPI
 from tests.support.experiments import CURVES
 from tests.support.third_party import installed
 
@@ -86,7 +86,7 @@ def test_a_change_of_any_source_changes_the_version(curve, monkeypatch):
 def test_the_command_line_and_figures_are_no_sources():
     for curve in (*CURVES, LSPI, BLSPI):
         for name in sources(curve):
-            assert not name.startswith(("rblspi.cli", "rblspi.plotting", "rblspi.reproduction"))
+            assert not name.startswith(("rblspi.cli", "rblspi.plotting", "rblspi_paper"))
         assert not LEFT_OUT & set(sources(curve))
 
 

@@ -8,7 +8,7 @@ from rblspi.experiments import config
 from rblspi.experiments.config import ConfigError, load
 from rblspi.experiments.tasks import make_agent
 from rblspi.features import RBFGrid, basis_from_settings
-from rblspi.reproduction.figures import FIGURES
+from rblspi_paper.figures import FIGURES
 from tests.support.experiments import TOML
 from tests.support.third_party import installed
 

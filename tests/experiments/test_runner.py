@@ -22,7 +22,7 @@ from rblspi.experiments.runner import (
     run_all,
 )
 from rblspi.experiments.tasks import execute
-from rblspi.reproduction.figures import LSPI
+from rblspi_paper.figures import LSPI
 from tests.support.cluster import local_cluster
 from tests.support.experiments import CURVES, FIGURE, arrays_of, assert_same, curve, one_thread
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-import typer
 
-from rblspi.cli import app, main
+from rblspi.cli import command_line, main
 
 
 def run(*arguments: object) -> int:
@@ -19,7 +18,7 @@ def run(*arguments: object) -> int:
 
 def require_valid(words: Sequence[str]) -> None:
     """Raise an error unless these are a command with options that it has; nothing is run."""
-    commands = typer.main.get_command(app)
+    commands = command_line()
     with commands.make_context("rblspi", [], resilient_parsing=True) as context:
         command = commands.get_command(context, words[0])
         assert command is not None, f"there is no command rblspi {words[0]}"

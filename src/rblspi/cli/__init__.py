@@ -12,6 +12,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Sequence
+from functools import cache
 from typing import Annotated, Any, NoReturn
 
 import gymnasium as gym
@@ -20,6 +21,7 @@ import typer
 from rblspi import __version__
 from rblspi.cli.check import check
 from rblspi.cli.collect import collect
+from rblspi.cli.commands import ENTRY_POINTS, Command, add
 from rblspi.cli.doctor import doctor
 from rblspi.cli.evaluate import evaluate
 from rblspi.cli.explore import explore
@@ -27,12 +29,11 @@ from rblspi.cli.export import export
 from rblspi.cli.fit import fit
 from rblspi.cli.interrupts import end_process, interruptible
 from rblspi.cli.list_ import list_
-from rblspi.cli.readings import readings
-from rblspi.cli.reproduce import reproduce
 from rblspi.cli.serve import serve
 from rblspi.cli.show import show
 from rblspi.cli.train import train
 from rblspi.cli.watch import watch
+from rblspi.core.entry_points import installed
 from rblspi.core.progress import say
 
 OURS, USERS, INTERRUPTED = 1, 2, 130
@@ -66,23 +67,34 @@ def _about(
     """
 
 
-for _name, _command, _example in (
-    ("train", train, "CartPole-v1 --save runs/pole"),
-    ("evaluate", evaluate, "runs/pole --episodes 20"),
-    ("watch", watch, "runs/pole --out pole.gif"),
-    ("show", show, "runs/pole --calibration"),
-    ("doctor", doctor, "runs/pole"),
-    ("explore", explore, "runs/pole"),
-    ("list", list_, "algorithms"),
-    ("collect", collect, "CartPole-v1 --transitions 10000 --out logs.parquet"),
-    ("check", check, "logs.parquet --out runs/logs"),
-    ("fit", fit, "logs.parquet --set discount=0.95 --save runs/logs"),
-    ("export", export, "runs/logs policy.json"),
-    ("serve", serve, "runs/logs --log decisions.jsonl"),
-    ("reproduce", reproduce, "cart-pole --quick"),
-    ("readings", readings, "--runs 5"),
-):
-    app.command(_name, epilog=f"Example: rblspi {_name} {_example}")(_command)
+_OURS = {
+    "train": Command(train, "CartPole-v1 --save runs/pole"),
+    "evaluate": Command(evaluate, "runs/pole --episodes 20"),
+    "watch": Command(watch, "runs/pole --out pole.gif"),
+    "show": Command(show, "runs/pole --calibration"),
+    "doctor": Command(doctor, "runs/pole"),
+    "explore": Command(explore, "runs/pole"),
+    "list": Command(list_, "algorithms"),
+    "collect": Command(collect, "CartPole-v1 --transitions 10000 --out logs.parquet"),
+    "check": Command(check, "logs.parquet --out runs/logs"),
+    "fit": Command(fit, "logs.parquet --set discount=0.95 --save runs/logs"),
+    "export": Command(export, "runs/logs policy.json"),
+    "serve": Command(serve, "runs/logs --log decisions.jsonl"),
+}
+
+
+@cache
+def commands() -> dict[str, Command]:
+    """All commands by name; a name of ours cannot be taken by another package."""
+    return _OURS | installed(ENTRY_POINTS, Command, "command") | _OURS
+
+
+def command_line() -> Any:
+    """All commands, as Click has them."""
+    group = typer.main.get_command(app)
+    for name, command in commands().items():
+        add(group, name, command)
+    return group
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -105,13 +117,14 @@ def _end(code: int, arguments: Sequence[str] | None) -> NoReturn:
 
 def _run(arguments: Sequence[str] | None) -> int:
     """Run a command, and return its exit code."""
-    command = typer.main.get_command(app)
-    if _COMPLETE in os.environ:  # the shell asks what Tab should suggest
-        command.main(prog_name="rblspi", complete_var=_COMPLETE)
     words = sys.argv[1:] if arguments is None else list(arguments)
     with warnings.catch_warnings():
+        if _COMPLETE in os.environ:  # the shell asks what Tab should suggest
+            warnings.simplefilter("ignore")
+            command_line().main(prog_name="rblspi", complete_var=_COMPLETE)
         warnings.showwarning = lambda message, *_, **__: _say(str(message))
         try:
+            command = command_line()
             with command.make_context("rblspi", words) as context:
                 command.invoke(context)
             sys.stdout.flush()
@@ -151,9 +164,10 @@ def _explain(error: BaseException, interrupted: bool) -> int:
 
 
 def _is_our_sentence(error: BaseException) -> bool:
-    """Whether our own code raised this for what it was given, and not a package that we called."""
+    """Whether code of a command raised this for what it was given, and not a package it called."""
     kinds = (ValueError, TypeError, ImportError, RuntimeError)
-    return isinstance(error, kinds) and _package(_frames(error)[-1].f_globals) == "rblspi"
+    packages = {"rblspi", *(c.function.__module__.split(".")[0] for c in commands().values())}
+    return isinstance(error, kinds) and _package(_frames(error)[-1].f_globals) in packages
 
 
 def _environment_that_raised(error: BaseException) -> str | None:

@@ -14,7 +14,7 @@ from rblspi.registry import algorithms, nearest
 if TYPE_CHECKING:
     from gymnasium.envs.registration import EnvSpec
 
-KINDS = ("environments", "bases", "algorithms", "readings")
+KINDS = ("environments", "bases", "algorithms")
 
 #: packages that environments of Gymnasium need, by the module they are in
 _NEEDS = {
@@ -36,14 +36,11 @@ def list_(
         str | None,
         typer.Argument(
             metavar="WHAT",
-            help="environments, bases, algorithms or readings; the first three if left out.",
+            help="environments, bases or algorithms; all of them if left out.",
         ),
     ] = None,
 ) -> None:
-    """List environments, bases and algorithms, with their settings and defaults.
-
-    Readings are the choices that the paper leaves open, for ``rblspi reproduce --reading``.
-    """
+    """List environments, bases and algorithms, with their settings and defaults."""
     if what is not None and what not in KINDS:
         raise ValueError(f"there is no list of {what!r}: {nearest(what, KINDS)}")
     from rich.console import Console
@@ -57,24 +54,6 @@ def list_(
         for algorithm in algorithms().values():
             title = f"{_WHERE[algorithm.learns]} {algorithm.name}"
             _table(console, title, algorithm.load().__doc__, algorithm.settings())
-    if what == "readings":
-        _readings(console)
-
-
-def _readings(console: Any) -> None:
-    from rich.text import Text
-
-    from rblspi.reproduction.readings import FACTORS, SOURCES, in_full
-
-    for factor in FACTORS.values():
-        console.rule(Text(f"--reading {factor.name}=...   {factor.asks}"), align="left")
-        for level in factor.levels:
-            name = f"{level.name} (default)" if level == factor.default else level.name
-            console.print(Text.assemble("  ", (f"{name:22}", "bold"), level.says))
-            console.print(Text(f"{'':24}from {level.source}", style="dim"))
-    console.rule("--reading SOURCE   all that comes from one source", align="left")
-    for name, reading in SOURCES.items():
-        console.print(Text.assemble("  ", (f"{name:22}", "bold"), in_full(reading)))
 
 
 def _environments(console: Any) -> None:

@@ -68,15 +68,3 @@ def share_interval(successes: int, trials: int) -> Interval:
 
     bounds = stats.binomtest(successes, trials).proportion_ci(CONFIDENCE, method="wilson")
     return Interval(successes / trials, float(bounds.low), float(bounds.high))
-
-
-def shift_interval(a: Interval, b: Interval) -> Interval:
-    """Estimate a minus estimate b, for independent estimates of which only the intervals are known.
-
-    The distances from the estimates to the ends of their intervals add up as standard errors do:
-    low = a - b - sqrt((a - a.low)^2 + (b.high - b)^2), and high alike (Zou and Donner, 2008).
-    """
-    difference = a.mean - b.mean
-    below = math.hypot(a.mean - a.low, b.high - b.mean)
-    above = math.hypot(a.high - a.mean, b.mean - b.low)
-    return Interval(difference, difference - below, difference + above)

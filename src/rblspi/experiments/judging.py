@@ -208,39 +208,10 @@ def combine(verdicts: Iterable[Verdict]) -> Verdict:
     return "undecided" if "undecided" in found or not found else "holds"
 
 
-# Verdicts in words ----------------------------------------------------------------------------
-
-_UNDER_ALL: dict[Verdict, str] = {
-    "holds": "holds under every reading",
-    "does not hold": "does not hold under any reading",
-    "undecided": "undecided under every reading",
-}
-
-
 def counted(found: Mapping[str, Verdict]) -> str:
     """How many readings of a claim have which verdict."""
     numbers = {verdict: list(found.values()).count(verdict) for verdict in VERDICTS}
     return ", ".join(f"{verdict} under {n}" for verdict, n in numbers.items() if n)
-
-
-def in_words(
-    found: Mapping[str, Verdict], readings: int, combined: Mapping[str, Verdict] | None = None
-) -> str:
-    """Under which of so many readings a claim holds; ``found`` has those that are judged.
-
-    Combinations of readings are counted.
-    """
-    if combined:
-        return f"{in_words(found, readings)}; of combinations, {counted(combined)}"
-    if not found:
-        return "too few runs"
-    left = readings - len(found)
-    rest = f"; too few runs under {left} more" if left else ""
-    if len(set(found.values())) == 1 and not left:
-        (verdict,) = set(found.values())
-        return f"{_UNDER_ALL[verdict]} ({readings})"
-    by_verdict = {v: [reading for reading in found if found[reading] == v] for v in VERDICTS}
-    return "; ".join(f"{v} under {', '.join(r)}" for v, r in by_verdict.items() if r) + rest
 
 
 # Findings of the common kinds -----------------------------------------------------------------

@@ -20,8 +20,7 @@ from rblspi.plotting.html import document
 from rblspi.plotting.html import table as _table
 from rblspi.plotting.html import text as _text
 from rblspi.plotting.style import save, style
-from rblspi.plotting.tables import Variants
-from rblspi.plotting.verdicts import ReadingVerdicts
+from rblspi.plotting.tables import ReadingVerdicts, Variants
 
 Draw = Callable[[FigureResult], Drawing]
 
@@ -171,14 +170,9 @@ def _claim(judgement: Judgement, anchor: bool) -> str:
 def _readings(readings: ReadingVerdicts) -> str:
     rows = ((claim, _text(words)) for claim, words in readings.words.items())
     table = _table(["claim", "under which readings it holds"], rows, repeat(""))
-    picture = ""
-    if readings.picture:
-        source = _embedded(readings.picture)
-        picture = f'<figure><img alt="Claims under readings" src="{source}"></figure>'
     return f"""<h2 id="readings">Under other readings of what the paper leaves open</h2>
 <p>Fewer, and for some domains shorter, runs: readings.md says which, and lists what moves a claim
 most.</p>
-{picture}
 <details><summary>In words</summary><div class="wide">{table}</div></details>"""
 
 

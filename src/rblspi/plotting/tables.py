@@ -7,15 +7,15 @@ import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from rblspi.core.files import replacing, write_text
 from rblspi.core.progress import duration
 from rblspi.experiments.definitions import canonical
-from rblspi.experiments.judging import CHANCE, Finding, Judgement, counted
+from rblspi.experiments.judging import CHANCE, Finding, Judgement, Verdict, counted
 from rblspi.experiments.results import CurveResult, FigureResult
 from rblspi.experiments.results_store import versions
 from rblspi.experiments.summary import Summary
-from rblspi.plotting.verdicts import ReadingVerdicts
 
 #: verdicts by other rules than the usual ones, by the title they are listed under
 Variants = Mapping[str, Sequence[Judgement]]
@@ -25,6 +25,22 @@ CLIPPED = (
     "† The interval is cut where numbers become impossible: a share lies between 0 and 1, and the "
     "steps of an episode between 1 and its step limit."
 )
+
+
+#: verdicts by claim and reading
+ByReading = Mapping[str, Mapping[str, Verdict]]
+
+
+class ReadingVerdicts(NamedTuple):
+    """Verdicts on claims under the readings of a paper."""
+
+    single: ByReading
+    combined: ByReading  # under several readings at once
+    words: Mapping[str, str]  # all of it in a sentence, by claim
+
+    def of(self, claim: str) -> dict[str, Verdict]:
+        """All verdicts on a claim by reading, combinations included."""
+        return {**self.single.get(claim, {}), **self.combined.get(claim, {})}
 
 
 def write_claims(

@@ -5,15 +5,15 @@ import pytest
 
 from rblspi.experiments.judging import Evidence, judge
 from rblspi.experiments.results import CurveResult, FigureResult
-from rblspi.reproduction import chain
-from rblspi.reproduction import figures as paper
-from rblspi.reproduction.claims import (
+from rblspi_paper import chain
+from rblspi_paper import figures as paper
+from rblspi_paper.claims import (
     CLAIMS,
     OPTIMAL_CHAIN,
     chain_differences,
     improvements_needed,
 )
-from rblspi.reproduction.figures import FIGURES
+from rblspi_paper.figures import FIGURES
 from tests.support.experiments import records
 
 BY_ID = {claim.id: claim for claim in CLAIMS}

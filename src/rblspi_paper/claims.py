@@ -33,8 +33,8 @@ from rblspi.experiments.judging import (
     share,
 )
 from rblspi.experiments.results import possible
-from rblspi.reproduction import figures as paper
-from rblspi.reproduction.figures import CAR, CART_POLE, PERIODS, PUDDLES, SPARSE_CAR, Domain, Period
+from rblspi_paper import figures as paper
+from rblspi_paper.figures import CAR, CART_POLE, PERIODS, PUDDLES, SPARSE_CAR, Domain, Period
 
 #: episodes at the end of a run that count as its final performance
 FINAL = 100

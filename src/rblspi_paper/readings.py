@@ -17,8 +17,8 @@ from typing import Any
 
 from rblspi.experiments.definitions import Curve
 from rblspi.registry import nearest
-from rblspi.reproduction.claims import Scope
-from rblspi.reproduction.figures import CART_POLE, pendulum
+from rblspi_paper.claims import Scope
+from rblspi_paper.figures import CART_POLE, pendulum
 
 Change = Callable[[Curve], Curve]
 PENDULUM = pendulum(3).environment

@@ -15,12 +15,15 @@ import pytest
 from rblspi.experiments.config import load
 from rblspi.experiments.imports import read_runs
 from rblspi.experiments.results_store import Store
-from rblspi.reproduction.figures import FIGURES
+from rblspi_paper.figures import FIGURES
+from rblspi_paper.readings import FACTORS, SOURCES
 from tests.support.command import run
 from tests.support.experiments import TOML
+from tests.support.pages import DOCS
 
 pytestmark = pytest.mark.slow
 
+NO_TUNING = DOCS.parent / "examples" / "experiments" / "no_tuning.toml"
 GOOD = TOML.replace("online-lspi", "rblspi")
 
 
@@ -191,11 +194,23 @@ def write_table(path, rows):
         writer.writerows(rows)
 
 
-def test_figures_and_claims_are_listed(capsys):
+def test_figures_claims_and_readings_are_listed(capsys):
     assert run("reproduce", "--list") == 0
     listed = output(capsys)
-    for name in (*FIGURES, "sparse-2"):
+    for name in (*FIGURES, "sparse-2", *SOURCES):
         assert name in listed
+    for factor in FACTORS.values():
+        assert f"--reading {factor.name}=" in listed
+        assert f"{factor.default.name} (default)" in listed
+
+
+def test_a_reading_of_the_paper_gets_a_report_of_its_own(tmp_path):
+    options = ("--reading", "chain-basis=whole", "--runs", 1, "--jobs", 1, "--out", tmp_path)
+    assert run("reproduce", "chain", *options) == 0
+    folder = tmp_path / "chain-basis=whole"
+    assert "chain-basis=whole" in (folder / "report.html").read_text(encoding="utf-8")
+    assert "improvements until BLSPI" in (folder / "numbers.md").read_text(encoding="utf-8")
+    assert not (tmp_path / "report.html").exists()
 
 
 def test_a_figure_can_be_printed_as_a_file_to_start_from(tmp_path, capsys):
@@ -217,6 +232,8 @@ def test_a_figure_can_be_printed_as_a_file_to_start_from(tmp_path, capsys):
         (["--report-only", "chain"], "there is no"),
         (["chain", "--export", "blocks.xlsx"], "must end in .csv, .csv.gz or .parquet"),
         (["chain", "--import", "none.csv"], "none.csv cannot be read"),
+        (["chain", "--reading", "centers=edge"], "did you mean centres"),
+        (["--config", NO_TUNING, "--reading", "centres=edge"], "leave --config or"),
     ],
 )
 def test_a_mistake_is_told_in_a_sentence(tmp_path, capsys, arguments, message):

@@ -5,10 +5,10 @@ import pytest
 from rblspi.experiments.definitions import unique
 from rblspi.experiments.tasks import rehearse
 from rblspi.features import basis_from_settings
-from rblspi.reproduction import figures as paper
-from rblspi.reproduction.claims import Scope
-from rblspi.reproduction.figures import FIGURES
-from rblspi.reproduction.readings import (
+from rblspi_paper import figures as paper
+from rblspi_paper.claims import Scope
+from rblspi_paper.figures import FIGURES
+from rblspi_paper.readings import (
     DEFAULT,
     FACTORS,
     SOURCES,

@@ -20,7 +20,7 @@ from rblspi.experiments.results import CurveResult, FigureResult
 from rblspi.experiments.summary import Range
 from rblspi.experiments.tasks import make_environment
 from rblspi.plotting.style import BLACK, BLUE, GREY, SKY
-from rblspi.reproduction.claims import chain_differences
+from rblspi_paper.claims import chain_differences
 
 YELLOW = "#F5C84B"
 

@@ -1,10 +1,14 @@
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from rblspi.experiments.definitions import unique
-from rblspi.reproduction.claims import CLAIMS
-from rblspi.reproduction.figures import FIGURES, QUICK, quick
+from rblspi.experiments.judging import Evidence
+from rblspi.experiments.results import SERIES, CurveResult
+from rblspi_paper.claims import CLAIMS
+from rblspi_paper.figures import FIGURES, QUICK, quick
+from tests.support.experiments import records
 
 
 def test_every_figure_of_the_paper_is_there_with_all_its_settings():
@@ -34,3 +38,24 @@ def test_a_quick_figure_has_the_same_curves_with_fewer_episodes(name):
     for a, b in zip(whole.curves, short.curves, strict=True):
         assert replace(b, episodes=a.episodes) == a
         assert b.episodes < a.episodes
+
+
+class Wishes(Evidence):
+    """Evidence with invented runs of every curve, which remembers what it was asked for."""
+
+    def __init__(self):
+        super().__init__(())
+        self.asked = set()
+
+    def of(self, curve):
+        self.asked.add(curve.digest)
+        arrays = {name: np.ones((2, curve.episodes)) for name in SERIES}
+        tables = () if curve.episodes else (np.ones((1, 20, 2)),) * 2
+        return CurveResult(curve, records(range(2)), arrays, tables, True)
+
+
+def test_claims_ask_for_all_curves_of_the_paper_and_for_no_others():
+    wishes = Wishes()
+    for claim in CLAIMS:
+        assert list(claim.findings(wishes))
+    assert wishes.asked == {c.digest for f in FIGURES.values() for c in f.curves}

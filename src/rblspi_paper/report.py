@@ -7,17 +7,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from rblspi.core.progress import say
 from rblspi.experiments.definitions import Figure
 from rblspi.experiments.judging import Claim, Evidence, Judgement, judge
 from rblspi.experiments.results import FigureResult
 from rblspi.plotting import page
-from rblspi.plotting.verdicts import ReadingVerdicts
-from rblspi.reproduction import chain
-from rblspi.reproduction.claims import CLAIMS, FINAL, Scope, claims_within
-from rblspi.reproduction.figures import FIGURES
-from rblspi.reproduction.readings import DEFAULT, Reading, name_of, rescoped
-from rblspi.reproduction.stated import write_numbers
+from rblspi.plotting.tables import ReadingVerdicts
+from rblspi_paper import chain
+from rblspi_paper.claims import CLAIMS, FINAL, Scope, claims_within
+from rblspi_paper.figures import FIGURES
+from rblspi_paper.readings import DEFAULT, Reading, name_of, rescoped
+from rblspi_paper.stated import write_numbers
 
 HEADING = "Randomised Bayesian least-squares policy iteration, reproduced"
 
@@ -36,8 +35,7 @@ def write_report(
 
     Figures of the paper and experiments of the user's own may be mixed; the claims that are judged
     are those about the figures of the paper, under a reading of it. Under the default, verdicts
-    under other readings are shown beside it if ``rblspi readings`` has written them into the same
-    folder.
+    under other readings are shown beside it if the folder has the ``readings.json`` of the study.
     """
     judgements = judgements_on(results, claims_within(rescoped(reading, Scope())))
     drawings = {"chain": chain.draw}
@@ -66,13 +64,10 @@ def _by_the_end(results: Sequence[FigureResult]) -> dict[str, tuple[Judgement, .
 
 def _readings(folder: Path) -> ReadingVerdicts | None:
     """What ``readings.json`` in a folder says, if there is one."""
-    data, picture = folder / "readings.json", folder / "figures" / "readings.svg"
+    data = folder / "readings.json"
     if not data.exists():
         return None
     claims = json.loads(data.read_text(encoding="utf-8"))["claims"]
-    if any("combined" not in cell for claim in claims for cell in claim["readings"]):
-        say(f"{data} is of an older version and left out: write it with rblspi readings again")
-        return None
     single, combined = (
         {
             claim["id"]: {
@@ -85,7 +80,7 @@ def _readings(folder: Path) -> ReadingVerdicts | None:
         for combines in (False, True)
     )
     words = {claim["id"]: claim["summary"] for claim in claims}
-    return ReadingVerdicts(single, combined, words, picture if picture.exists() else None)
+    return ReadingVerdicts(single, combined, words)
 
 
 def judgements_on(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rblspi.cli import completion, options
+from rblspi.cli.commands import Command
 from rblspi.cli.running import open_store, run_figures
 from rblspi.core.progress import say
 from rblspi.registry import nearest
@@ -19,7 +20,20 @@ from rblspi.registry import nearest
 if TYPE_CHECKING:
     from rblspi.experiments.definitions import Figure
     from rblspi.experiments.results import FigureResult
-    from rblspi.reproduction.readings import Reading
+    from rblspi_paper.readings import Reading
+
+
+def _figure_names(incomplete: str) -> list[str]:
+    from rblspi_paper.figures import FIGURES
+
+    return completion.beginning(incomplete, FIGURES)
+
+
+def _reading_names(incomplete: str) -> list[str]:
+    from rblspi_paper.readings import SOURCES, name_of, one_at_a_time
+
+    single = (name_of(reading) for reading in one_at_a_time() if reading)
+    return completion.beginning(incomplete, (*single, *SOURCES))
 
 
 def reproduce(
@@ -28,7 +42,7 @@ def reproduce(
         typer.Argument(
             metavar="FIGURE",
             help="Figures of the paper; all unless given.",
-            autocompletion=completion.figures,
+            autocompletion=_figure_names,
         ),
     ] = None,
     runs: Annotated[
@@ -60,20 +74,20 @@ def reproduce(
     reading: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="FACTOR=LEVEL",
-            help="Read what the paper leaves open otherwise; see rblspi list readings.",
-            autocompletion=completion.readings,
+            metavar="NAME[=LEVEL]",
+            help="Read what the paper leaves open otherwise: a choice, or a source; see --list.",
+            autocompletion=_reading_names,
         ),
     ] = None,
     list_figures: Annotated[
-        bool, typer.Option("--list", help="List the figures and the claims, and stop.")
+        bool, typer.Option("--list", help="List figures, claims and readings, and stop.")
     ] = False,
     dump: Annotated[
         str | None,
         typer.Option(
             metavar="FIGURE",
             help="Print a figure as a file for --config to start from, and stop.",
-            autocompletion=completion.figures,
+            autocompletion=_figure_names,
         ),
     ] = None,
     report_only: Annotated[
@@ -103,8 +117,8 @@ def reproduce(
         return
     from rblspi.experiments.export import require_known
     from rblspi.experiments.results import read
-    from rblspi.reproduction.figures import quick_runs
-    from rblspi.reproduction.readings import name_of, parse
+    from rblspi_paper.figures import quick_runs
+    from rblspi_paper.readings import name_of, parse
 
     parsed = parse(reading or [])
     chosen = _chosen(figures or [], config or [], quick, parsed)
@@ -133,9 +147,9 @@ def _chosen(
     names: Sequence[str], files: Sequence[Path], quick: bool, reading: Reading
 ) -> list[Figure]:
     from rblspi.experiments import config
-    from rblspi.reproduction.figures import FIGURES
-    from rblspi.reproduction.figures import quick as shortened
-    from rblspi.reproduction.readings import read_as
+    from rblspi_paper.figures import FIGURES
+    from rblspi_paper.figures import quick as shortened
+    from rblspi_paper.readings import read_as
 
     for name in names:
         _require_figure(name)
@@ -155,7 +169,7 @@ def _chosen(
 
 
 def _require_figure(name: str) -> None:
-    from rblspi.reproduction.figures import FIGURES
+    from rblspi_paper.figures import FIGURES
 
     if name not in FIGURES:
         raise ValueError(f"no figure is called {name!r}: {nearest(name, FIGURES)}")
@@ -165,7 +179,7 @@ def _dump(name: str) -> None:
     from dataclasses import replace
 
     from rblspi.experiments.config import dump
-    from rblspi.reproduction.figures import FIGURES
+    from rblspi_paper.figures import FIGURES
 
     _require_figure(name)
     print("# Change what you like, and run it: rblspi reproduce --config FILE.toml --runs 10")
@@ -180,7 +194,7 @@ def _report(
     reading: Reading,
 ) -> None:
     from rblspi.experiments.export import export
-    from rblspi.reproduction.report import write_report
+    from rblspi_paper.report import write_report
 
     say("drawing ...")
     report = write_report(results, folder, reading)
@@ -194,11 +208,23 @@ def _report(
 
 
 def _list() -> None:
-    from rblspi.reproduction.claims import CLAIMS
-    from rblspi.reproduction.figures import FIGURES
+    from rblspi_paper.claims import CLAIMS
+    from rblspi_paper.figures import FIGURES
+    from rblspi_paper.readings import FACTORS, SOURCES, in_full
 
     for figure in FIGURES.values():
         print(f"{figure.id:20} {figure.title} ({len(figure.curves)} curves)")
     print()
     for claim in CLAIMS:
         print(f"{claim.id:20} {claim.says}")
+    for factor in FACTORS.values():
+        print(f"\n--reading {factor.name}=...   {factor.asks}")
+        for level in factor.levels:
+            name = f"{level.name} (default)" if level == factor.default else level.name
+            print(f"  {name:22} {level.says} (from {level.source})")
+    print("\n--reading SOURCE   all that comes from one source")
+    for name, reading in SOURCES.items():
+        print(f"  {name:22} {in_full(reading)}")
+
+
+COMMAND = Command(reproduce, "cart-pole --quick")

@@ -3,7 +3,7 @@
 import json
 import shutil
 
-from rblspi.reproduction.stated import STATED, write_numbers
+from rblspi_paper.stated import STATED, write_numbers
 from tests.support.pages import DOCS
 
 PAPER = DOCS / "paper"
