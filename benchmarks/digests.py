@@ -70,7 +70,13 @@ VARIANTS: dict[str, tuple[str, str, dict[str, Any]]] = {
     ),
     "on-policy": ("OnlineLSPI", "rblspi/PuddleWorld-v0", {"on_policy": True}),
 }
-#: bases on two environments: their features and what FQI makes of them
+#: a plain space, and one whose first number is an angle
+SPACES = {
+    "plane": gym.spaces.Box(np.array([-1.0, 0.0]), np.array([2.0, 1.0]), dtype=np.float64),
+    "angle": gym.spaces.Box(
+        np.array([-np.pi, -8.0, 0.0]), np.array([np.pi, 8.0, 1.0]), dtype=np.float64
+    ),
+}
 BASES: dict[str, Any] = {
     "rbf": rblspi.RBFGrid(4),
     "polynomial": rblspi.Polynomial(3),
@@ -131,9 +137,8 @@ def of_copies() -> str:
     return digest(*arrays)
 
 
-def of_features(basis: Any, env_id: str) -> str:
+def of_features(basis: Any, space: gym.spaces.Box) -> str:
     """Of features in a bounded space, for single observations and for a batch."""
-    space = gym.make(env_id).observation_space
     features = basis.build(space)
     seen = np.random.default_rng(0).uniform(space.low, space.high, (200, *space.shape))
     return digest(features(seen), np.stack([features(one) for one in seen[:20]]))
@@ -144,11 +149,13 @@ def of_estimators(env_id: str, basis: Any, discount: float) -> Iterator[tuple[st
     data = walk(env_id, 4_000)
     log = rblspi.Transitions.from_arrays(*data.values())
     space, actions = gym.make(env_id).observation_space, int(data["a"].max()) + 1
-    common = {"discount": discount, "observation_space": space}
+    bounded = isinstance(space, gym.spaces.Discrete) or space.is_bounded()
+    common = {"discount": discount, "observation_space": space if bounded else None}
     for name in ("LSPI", "BLSPI", "FQI"):
         fitted = getattr(rblspi, name)(basis, actions, **common).fit(log)
         yield name, digest(fitted.policy().weights)
     for name in ("LSTD", "BLSTD"):
+        basis = rblspi.OneHot() if isinstance(space, gym.spaces.Discrete) else basis or RBFGrid(4)
         policy = lambda states: np.zeros(len(states), np.int64)  # noqa: E731
         fitted = getattr(rblspi, name)(basis, actions, **common).fit(log, policy)
         yield name, digest(fitted.weights_)
@@ -158,15 +165,16 @@ def tasks() -> Iterator[tuple[str, Callable[[], str | dict[str, str]]]]:
     """Everything that has a digest, by name."""
     for name, (environments, settings) in AGENTS.items():
         for env_id, steps in environments.items():
-            yield f"{name} {env_id}", lambda n=name, e=env_id, s=steps, k=settings: of_agent(
-                n, e, s, k
+            yield (
+                f"{name} {env_id}",
+                lambda n=name, e=env_id, s=steps, k=settings: of_agent(n, e, s, k),
             )
     for label, (name, env_id, settings) in VARIANTS.items():
         yield f"{name} {label}", lambda n=name, e=env_id, k=settings: of_agent(n, e, 4_000, k)
     yield "copies", of_copies
     for label, basis in BASES.items():
-        for env_id in ("rblspi/PuddleWorld-v0", "rblspi/InvertedPendulum-v0"):
-            yield f"features {label} {env_id}", lambda b=basis, e=env_id: of_features(b, e)
+        for kind, space in SPACES.items():
+            yield f"features {label} {kind}", lambda b=basis, s=space: of_features(b, s)
     for env_id, basis in (
         ("rblspi/PuddleWorld-v0", RBFGrid(5)),
         ("rblspi/ChainWalk-v0", None),
