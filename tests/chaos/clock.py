@@ -17,8 +17,8 @@ def jumping():
         offset = rng.choice((0.0, -3600.0, 3600.0, -1e8, 1e9, -true()))
     return true() + offset
 time.time = jumping
-import rblspi.cli.keeping as k
-k.CHECKPOINT_EVERY = 0.05
+import rblspi.cli.autosave as a
+a.SAVE_EVERY = 0.05
 """
 
 

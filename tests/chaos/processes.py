@@ -33,7 +33,7 @@ def _both(trial: Trial, *commands: tuple[object, ...], **options: Any) -> None:
 
 def _train(trial: Trial) -> None:
     commands = [train(CAR, seed, trial.rng.randrange(9000, 40_000), "run") for seed in (3, 4)]
-    prelude = "import rblspi.cli.keeping as k; k.CHECKPOINT_EVERY = 0.02"
+    prelude = "import rblspi.cli.autosave as a; a.SAVE_EVERY = 0.02"
     _both(trial, *commands, prelude=prelude)
     folder = trial.folder / "run"
     agent = checks.saved_agent(folder)

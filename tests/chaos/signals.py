@@ -70,10 +70,10 @@ def _train(trial: Trial, env: str) -> None:
     steps = trial.rng.choice((UNLIMITED, UNLIMITED, 5000))
     # The shorter period means that a checkpoint is being saved nearly all the time.
     run = Training(env, trial.rng.randrange(100), steps, trial.rng.choice((0.005, 0.2)))
-    log, prelude = trial.folder / "run/monitor.csv", "import rblspi.cli.keeping as k"
+    log, prelude = trial.folder / "run/monitor.csv", "import rblspi.cli.autosave as a"
     running = trial.start(
         *train(env, run.seed, run.steps, "run"),
-        prelude=f"{prelude}; k.CHECKPOINT_EVERY = {run.checkpoint_every}",
+        prelude=f"{prelude}; a.SAVE_EVERY = {run.checkpoint_every}",
     )
     running.until_begun()
     if trial.rng.random() < 0.8:

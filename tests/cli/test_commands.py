@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from rblspi import Agent
-from rblspi.cli import config, parsing
+from rblspi.cli import parsing, plan
 from tests.chaos.command import HEARING
 from tests.support.command import run, said
 
@@ -220,7 +220,7 @@ def test_a_second_run_does_not_disturb_the_first(
 def test_a_hard_kill_loses_the_time_since_the_last_checkpoint(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    process = start_training(tmp_path, "import rblspi.cli.keeping as k; k.CHECKPOINT_EVERY = 0.2")
+    process = start_training(tmp_path, "import rblspi.cli.autosave as a; a.SAVE_EVERY = 0.2")
     file, start = tmp_path / "agent.npz", time.time()
     wait_for(lambda: file.exists() and file.stat().st_mtime > start, process)
     process.kill()
@@ -366,5 +366,5 @@ def test_settings_survive_writing_and_reading(tmp_path: Path) -> None:
         "tensorboard": True,
         "settings": {"discount": 0.1, "tiny": 1e-300, "word": "episode", "list": [1, 2.5]},
     }
-    config.write(tmp_path / "x.toml", settings | {"basis": None})
-    assert config.read(tmp_path / "x.toml") == settings
+    plan.write(tmp_path / "x.toml", settings | {"basis": None})
+    assert plan.read(tmp_path / "x.toml") == settings

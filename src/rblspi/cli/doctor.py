@@ -19,7 +19,7 @@ def doctor(
 ) -> None:
     """Look for what keeps a saved agent from learning, with evidence and what to try."""
     loaded = parsing.load(saved, env, parsing.assignments("--env-set", env_set), wrap)
-    from rblspi.online import Agent
+    from rblspi.online.agent import Agent
     from rblspi.online.findings import diagnose
 
     if not isinstance(loaded.actor, Agent):

@@ -9,7 +9,6 @@ from typing import Annotated, Any
 import typer
 
 from rblspi.cli import options, parsing
-from rblspi.cli.drawing import domain_arguments
 from rblspi.core.progress import say
 
 #: seconds between two looks at the file of an agent that learns, and between reloads of its page
@@ -47,7 +46,7 @@ def explore(
     if target.suffix != ".html":
         raise ValueError(f"--out {target} must end in .html")
     drawing: dict[str, Any] = {
-        **domain_arguments(at, names, grid, data, columns),
+        **options.domain_arguments(at, names, grid, data, columns),
         "seed": seed,
         "reload": LOOK_EVERY if live else None,
     }

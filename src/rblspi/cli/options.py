@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import typer
 
-from rblspi.cli import completion
+from rblspi.cli import completion, parsing
 
 SavedArgument: TypeAlias = Annotated[
     Path, typer.Argument(metavar="SAVED", help="An agent or a policy: its file or its folder.")
@@ -129,3 +129,17 @@ DataOption: TypeAlias = Annotated[
     typer.Option("--data", metavar="LOG", help="The log of a policy, to see where its data are."),
 ]
 Quiet: TypeAlias = Annotated[bool, typer.Option("--quiet", help="No progress.")]
+
+
+def domain_arguments(
+    at: str | None, names: str | None, grid: str | None, data: str | None, columns: str | None
+) -> dict[str, Any]:
+    """Arguments of `rblspi.plotting.domain.find`, from the options of the same names."""
+    from rblspi.cli.logs import observations_of
+
+    return {
+        "at": None if at is None else parsing.numbers("--at", at),
+        "names": None if names is None else parsing.words(names),
+        "grid": None if grid is None else parsing.grid(grid),
+        "data": observations_of(data, columns),
+    }

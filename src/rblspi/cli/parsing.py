@@ -18,7 +18,7 @@ from rblspi.core.archive import short
 from rblspi.environments.lookup import make, make_described, wrapped
 
 if TYPE_CHECKING:
-    from rblspi.online import Agent
+    from rblspi.online.agent import Agent
     from rblspi.policies import LinearPolicy
 
 #: names of the files that --save writes into its folder
@@ -151,7 +151,8 @@ def load(
         Wrappers that the user typed, as module:Wrapper, the first one innermost.
     """
     from rblspi.core.archive import kind_of
-    from rblspi.online import Agent, agent_file
+    from rblspi.online import agent_file
+    from rblspi.online.agent import Agent
     from rblspi.policies import LinearPolicy, policy_file
 
     file, given = saved_file(path), given or {}

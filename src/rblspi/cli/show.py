@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rblspi.cli import options, parsing
-from rblspi.cli.drawing import domain_arguments
 
 if TYPE_CHECKING:
-    from rblspi.online import Agent
+    from rblspi.online.agent import Agent
     from rblspi.policies import LinearPolicy
 
 
@@ -38,7 +37,7 @@ def show(
 ) -> None:
     """Print the settings of an agent or policy, and write maps of value, uncertainty and policy."""
     drawing: dict[str, Any] = {
-        **domain_arguments(at, names, grid, data, columns),
+        **options.domain_arguments(at, names, grid, data, columns),
         "resolution": resolution,
         "seed": seed,
     }
@@ -90,7 +89,7 @@ def _print_settings(actor: Agent | LinearPolicy, policy: LinearPolicy) -> None:
     from rich.text import Text
 
     from rblspi.core.archive import printable
-    from rblspi.online import Agent
+    from rblspi.online.agent import Agent
 
     name = "logs" if policy.environment is None else policy.environment["id"]
     title = f"{policy.provenance.get('algorithm')} on {name or 'an environment without an id'}"

@@ -1,4 +1,4 @@
-"""Keeping what a training run has learnt, whatever ends it: signals, failures, power cuts."""
+"""Save an agent while it learns, and whatever ends the run: signals, failures, power cuts."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from rblspi.cli.interrupts import handling
 from rblspi.core.progress import say
 
 if TYPE_CHECKING:
-    from rblspi.online import Agent
+    from rblspi.online.agent import Agent
 
-#: seconds between two checkpoints: the most that a hard kill loses
-CHECKPOINT_EVERY = 60.0
+#: seconds between two saves: the most that a hard kill loses
+SAVE_EVERY = 60.0
 
 
 @contextmanager
-def keeping(
+def autosaving(
     agent: Agent, file: Path | None, every: float | None = None
 ) -> Iterator[Callable[[], bool]]:
     """Save the agent at once, now and then, and at the end, also if the learning fails.
@@ -45,7 +45,7 @@ def keeping(
     with handling(stop):
         save()  # whether there is room for it is known before the work, and not after it
         try:
-            with _checkpoints(agent, file, every or CHECKPOINT_EVERY):
+            with _saving(agent, file, every or SAVE_EVERY):
                 saving = False
                 try:
                     yield lambda: received > 0
@@ -60,7 +60,7 @@ def keeping(
 
 
 @contextmanager
-def _checkpoints(agent: Agent, file: Path | None, every: float) -> Iterator[None]:
+def _saving(agent: Agent, file: Path | None, every: float) -> Iterator[None]:
     """Save the agent from another thread at regular intervals."""
     if file is None:
         yield
@@ -72,7 +72,7 @@ def _checkpoints(agent: Agent, file: Path | None, every: float) -> Iterator[None
             try:
                 agent.save(file)
             except OSError as error:
-                say(f"no checkpoint could be written: {error}")
+                say(f"the agent could not be saved: {error}")
 
     thread = threading.Thread(target=checkpoint, daemon=True)
     thread.start()
