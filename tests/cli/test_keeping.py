@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from rblspi import Agent
-from rblspi.cli.fit import Job, default_basis_for
+from rblspi.cli.fit import Job, _default_basis
 from rblspi.core.files import locked
 from rblspi.data.transitions import Transitions
 from tests.support.command import run, said
@@ -298,6 +298,6 @@ def test_data_of_another_environment_choose_no_basis() -> None:
     env = gym.make("CartPole-v1")
     job = Job(data, env, env.observation_space, 2, 5)
     with pytest.raises(ValueError, match="has 3 numbers, of the environment 4: correct --env"):
-        default_basis_for(job)
-    with pytest.raises(ValueError, match="no rows to choose a basis by: give one with --basis"):
-        default_basis_for(job._replace(data=[]))
+        _default_basis(job)
+    with pytest.raises(ValueError, match="no chunks: at least one transition is needed"):
+        _default_basis(job._replace(data=[]))

@@ -21,14 +21,13 @@ if TYPE_CHECKING:
     from rblspi.data import Transitions
     from rblspi.features import Basis
     from rblspi.offline import Iteration
-    from rblspi.offline.data_report import DataReport
-    from rblspi.offline.model_selection import Selection
     from rblspi.offline.trust import TrustReport
+    from rblspi.policies import LinearPolicy
     from rblspi.registry import Algorithm
 
 #: the exit code of --strict
 NOT_TRUSTED = 3
-#: states in which coverage is measured, and observations that a default basis is scaled to
+#: states in which coverage is measured
 _STATES = 10_000
 #: weights above which the number of actions is not simply taken from the data: 3 GB for a matrix
 _MANY_WEIGHTS = 20_000
@@ -88,40 +87,25 @@ def fit(
     with ExitStack() as stack:
         given = parsing.assignments("--env-set", env_set)
         named = None if env is None else parsing.environment(env, given)
-        given_actions = _number_of_actions(named, actions)
-        source = open_log(data, columns, skip_bad, given_actions, quiet, decisions, discount_per)
+        number = _number_of_actions(named, actions)
+        source = open_log(data, columns, skip_bad, number, quiet, decisions, discount_per)
         named = named or _environment(data, source.metadata, given)
         job = _job(source, named, actions, cluster, stack)
         if not quiet:
-            print(columns_of(source))
-            print(_data_report(job))
+            _print_report(source, job)
         estimator = _estimator(algorithm, job, basis, parsing.assignments("--set", set_))
         if actions is None and (algorithm.learns != "values" or policy is not None):
             _require_plausible_actions(estimator, job)
         if save is not None:
             save.mkdir(parents=True, exist_ok=True)  # before the work, not after it
+        target = None if policy is None else parsing.load(policy, job.env).policy()
         start = time.perf_counter()
-        watched = _Watched(job, stack.enter_context(progress(job.size, quiet)))
-        if algorithm.learns == "values":
-            target = None if policy is None else parsing.load(policy, job.env).policy()
-            estimator.set_params(actions=None if target is None else job.actions)
-            estimator.fit(watched, target)
-        else:
-            estimator.fit(watched, callback=None if quiet else _say_iterations())
-        _report(estimator, job, time.perf_counter() - start)
-        if policy is not None:
-            _report_value(estimator, job, target)
-        if hasattr(estimator, "posterior_") and hasattr(estimator, "act"):
-            _report_coverage(estimator, job)
-        report = None if algorithm.learns == "values" else _trust(estimator, job)
+        with progress(job.size, quiet) as tell:
+            _learn(estimator, algorithm, _Watched(job.data, tell), job, target, quiet)
+        trust = _print_results(estimator, algorithm, job, target, time.perf_counter() - start)
         if save is not None:
-            found = estimator.policy(job.env)
-            if report is not None:
-                found = replace(found, provenance={**found.provenance, "trust": report.plain()})
-            found.save(save / parsing.POLICY)
-            then = f"export {save} policy.py" if job.env is None else f"evaluate {save}"
-            print(f"saved in {save}: next, rblspi {then}")
-        if strict and report is not None and report.word == "bad":
+            _save(estimator, job, trust, save)
+        if strict and trust is not None and trust.word == "bad":
             raise typer.Exit(NOT_TRUSTED)
 
 
@@ -140,6 +124,31 @@ def _algorithm(name: str, policy: Path | None, save: Path | None) -> Algorithm:
             f"--save needs values of actions, but {name} without --policy gives values of states"
         )
     return found
+
+
+def _learn(
+    estimator: Any,
+    algorithm: Algorithm,
+    data: _Watched,
+    job: Job,
+    target: LinearPolicy | None,
+    quiet: bool,
+) -> None:
+    if algorithm.learns == "values":
+        estimator.set_params(actions=None if target is None else job.actions)
+        estimator.fit(data, target)
+    else:
+        estimator.fit(data, callback=None if quiet else _say_iterations())
+
+
+def _save(estimator: Any, job: Job, trust: TrustReport | None, folder: Path) -> None:
+    """Save the policy with its trust report, and say what to do next."""
+    found = estimator.policy(job.env)
+    if trust is not None:
+        found = replace(found, provenance={**found.provenance, "trust": trust.plain()})
+    found.save(folder / parsing.POLICY)
+    then = f"export {folder} policy.py" if job.env is None else f"evaluate {folder}"
+    print(f"saved in {folder}: next, rblspi {then}")
 
 
 # The data, and the environment they come from ------------------------------------------------
@@ -191,12 +200,6 @@ def _number_of_actions(named: gym.Env[Any, Any] | None, actions: int | None) -> 
     return own
 
 
-def _data_report(job: Job) -> DataReport:
-    from rblspi.offline import data_report
-
-    return data_report(job.data)
-
-
 def _environment(
     data: str, metadata: dict[str, Any], given: dict[str, Any]
 ) -> gym.Env[Any, Any] | None:
@@ -235,14 +238,14 @@ def _estimator(algorithm: Algorithm, job: Job, basis: str | None, settings: dict
     algorithm.require_settings(settings)
     chosen = None if basis is None else basis_from_text(basis)
     if chosen is None and algorithm.learns == "values":
-        chosen = default_basis_for(job)
+        chosen = _default_basis(job)
     space = job.observation_space
     return algorithm.load()(chosen, job.actions, observation_space=space, **settings)
 
 
 def _require_plausible_actions(estimator: Any, job: Job) -> None:
     """Raise an error if the actions in the data would need an implausible number of weights."""
-    basis = estimator.basis or default_basis_for(job)
+    basis = estimator.basis or _default_basis(job)
     features = basis.build(job.observation_space).size
     weights = job.actions * features
     if job.env is None and weights > _MANY_WEIGHTS:
@@ -253,82 +256,52 @@ def _require_plausible_actions(estimator: Any, job: Job) -> None:
         )
 
 
-def default_basis_for(job: Job) -> Basis:
+def _default_basis(job: Job) -> Basis:
     """The default basis, scaled to the data where the environment has no bounds."""
     from rblspi.features import default_basis
-
-    return default_basis(job.observation_space, lambda: _first_observations(job))
-
-
-def _first_observations(job: Job) -> Any:
-    """The observations of the first chunks, shape (N, d)."""
-    import numpy as np
-
     from rblspi.features.bounds import input_size
+    from rblspi.offline.accumulation import not_empty
+    from rblspi.offline.model_selection import first_rows
 
-    size = input_size(job.observation_space)
-    chunks: list[Any] = []
-    for chunk in job.data:
-        chunks.append(np.reshape(chunk.observations, (chunk.size, -1)))
-        if chunks[-1].shape[1] != size:
-            raise ValueError(
-                f"an observation of the data has {chunks[-1].shape[1]} numbers, of the environment "
-                f"{size}: correct --env or --columns"
-            )
-        if sum(map(len, chunks)) >= _STATES:
-            break
-    if not chunks:
-        raise ValueError("the data have no rows to choose a basis by: give one with --basis")
-    return np.concatenate(chunks)
+    first = not_empty(next(iter(job.data), None), job.data)
+    found, size = first.observations[0].size, input_size(job.observation_space)
+    if found != size:
+        raise ValueError(
+            f"an observation of the data has {found} numbers, of the environment {size}: correct "
+            "--env or --columns"
+        )
+    scout = lambda: first_rows(job.data).observations.reshape(-1, size)  # noqa: E731
+    return default_basis(job.observation_space, scout)
 
 
 # What is seen meanwhile ---------------------------------------------------------------------
 
 
 class _Watched:
-    """Data that tell how far a pass over them has come."""
+    """Data that tell how far a pass over them has come; otherwise they are as before."""
 
-    def __init__(self, job: Job, tell: Tell) -> None:
-        self.data = job.data
-        self._tell = tell
+    def __init__(self, data: Any, tell: Tell) -> None:
+        self._data, self._tell = data, tell
         self._passes, self._rows = 0, 0
 
-    @property
-    def encoding(self) -> Any:
-        """How states become observations, if they have named columns."""
-        return getattr(self.data, "encoding", None)
-
-    @property
-    def action_names(self) -> tuple[str, ...]:
-        """The names of the actions, if they are words in the log."""
-        return getattr(self.data, "action_names", ())
-
-    @property
-    def discount_per(self) -> Any:
-        """The time over which the discount applies once, if rows take different times."""
-        return getattr(self.data, "discount_per", None)
-
-    @property
-    def bad(self) -> Any:
-        """The bad rows of the latest pass, if the data can have any."""
-        return getattr(self.data, "bad", None)
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._data, name)
 
     def __iter__(self) -> Iterator[Transitions]:
-        """Iterate over the chunks."""
         self._begin()
-        yield from self._counted(self.data)
+        yield from self._counted(self._data)
 
     def map_partitions(self, work: Callable[[Iterable[Transitions]], Any]) -> Iterator[Any]:
         """Work on the partitions; those on a cluster are counted when they are done."""
         self._begin()
-        if not hasattr(self.data, "map_partitions"):
-            yield work(self._counted(self.data))
-        elif hasattr(self.data, "client"):
-            for i, result in enumerate(self.data.map_partitions(work)):
-                self._count(self.data.data[i].size)
+        if not hasattr(self._data, "map_partitions"):
+            yield work(self._counted(self._data))
+        elif hasattr(self._data, "client"):
+            for i, result in enumerate(self._data.map_partitions(work)):
+                self._count(self._data.data[i].size)
                 yield result
         else:
-            yield from self.data.map_partitions(lambda part: work(self._counted(part)))
+            yield from self._data.map_partitions(lambda part: work(self._counted(part)))
 
     def _begin(self) -> None:
         self._passes, self._rows = self._passes + 1, 0
@@ -362,7 +335,26 @@ def _say_iterations() -> Callable[[Iteration], None]:
 # What is said afterwards --------------------------------------------------------------------
 
 
-def _report(estimator: Any, job: Job, seconds: float) -> None:
+def _print_report(source: Any, job: Job) -> None:
+    from rblspi.offline import data_report
+
+    print(columns_of(source))
+    print(data_report(job.data))
+
+
+def _print_results(
+    estimator: Any, algorithm: Algorithm, job: Job, target: LinearPolicy | None, seconds: float
+) -> TrustReport | None:
+    """Print all that is known of the result; returns the report on a policy."""
+    _print_fit(estimator, job, seconds)
+    if target is not None:
+        _print_value(estimator, job, target)
+    if hasattr(estimator, "posterior_") and hasattr(estimator, "act"):
+        _print_coverage(estimator, job)
+    return None if algorithm.learns == "values" else _trust(estimator, job)
+
+
+def _print_fit(estimator: Any, job: Job, seconds: float) -> None:
     print(
         f"{type(estimator).__name__}: {int(estimator.statistics_.count.sum()):,} transitions, "
         f"{len(estimator.weights_)} weights, rank {estimator.rank_}, {seconds:.1f} s"
@@ -374,22 +366,18 @@ def _report(estimator: Any, job: Job, seconds: float) -> None:
         what = "fitted Q iteration" if hasattr(estimator, "limits_") else "policy iteration"
         print(f"{what} {ending} after {estimator.n_iter_} iterations")
     if getattr(estimator, "selection_", None) is not None:
-        print(_chosen(estimator.selection_))
+        from rblspi.features import basis_to_text
+
+        chosen, tried = estimator.selection_.basis, len(estimator.selection_.candidates)
+        best = f"the best of {tried} by held-out episodes"
+        how = best if tried > 1 else "the default for these data"
+        print(f"basis: {basis_to_text(chosen)}, {how}")
     bad = getattr(job.data, "bad", None)
     if bad is not None and bad.count:
         print(bad)
 
 
-def _chosen(selection: Selection) -> str:
-    """Which basis was chosen, and among how many."""
-    from rblspi.features import basis_to_text
-
-    tried = len(selection.candidates)
-    how = f"the best of {tried} by held-out episodes" if tried > 1 else "the default for these data"
-    return f"basis: {basis_to_text(selection.basis)}, {how}"
-
-
-def _report_value(estimator: Any, job: Job, policy: Any) -> None:
+def _print_value(estimator: Any, job: Job, policy: Any) -> None:
     from rblspi.offline import policy_value
 
     priors = ("prior_precision", "noise_precision")  # which LSTD does not have
@@ -407,11 +395,20 @@ def _report_value(estimator: Any, job: Job, policy: Any) -> None:
     print(f"value of the policy in its first states: {value}")
 
 
-def _report_coverage(estimator: Any, job: Job) -> None:
+def _print_coverage(estimator: Any, job: Job) -> None:
+    """Coverage of the states that the policy visits; without an environment, of next states."""
     from rblspi.offline import coverage
 
-    where = "next in the data" if job.env is None else "visited by the policy"
-    print(f"coverage, {where}: {coverage(estimator, _states(estimator, job))}")
+    if job.env is None:
+        where, states = "next in the data", next(iter(job.data)).next_observations[:_STATES]
+    else:
+        from rblspi.rollout import collect
+        from rblspi.rollout.evaluate import greedy_act
+
+        act = greedy_act(estimator.policy(job.env))
+        visited = next(collect(job.env, _STATES, act, seed=0))
+        where, states = "visited by the policy", visited.observations
+    print(f"coverage, {where}: {coverage(estimator, states)}")
 
 
 def _trust(estimator: Any, job: Job) -> TrustReport:
@@ -428,14 +425,3 @@ def _trust(estimator: Any, job: Job) -> TrustReport:
     )
     print(report)
     return report
-
-
-def _states(estimator: Any, job: Job) -> Any:
-    """States that the policy visits in the environment; without one, next states of the data."""
-    if job.env is None:
-        return next(iter(job.data)).next_observations[:_STATES]
-    from rblspi.rollout import collect
-    from rblspi.rollout.evaluate import greedy_act
-
-    act = greedy_act(estimator.policy(job.env))
-    return next(collect(job.env, _STATES, act, seed=0)).observations
