@@ -31,6 +31,7 @@ from rblspi.core.compiled import jit
 from rblspi.core.intervals import share_interval
 from rblspi.core.kernels import dot
 from rblspi.data import ParquetData, ParquetWriter, Transitions
+from rblspi.data.transitions import concatenated
 from rblspi.environments.chain_walk import ChainWalk
 from rblspi.features import OneHot, Polynomial, RBFGrid
 from rblspi.model.posterior import ConditionWarning
@@ -48,7 +49,7 @@ STATES = np.arange(20)
 
 def gathered(env: Any, **arguments: Any) -> Transitions:
     chunks = list(collect(env, **arguments))
-    return Transitions._make(np.concatenate(column) for column in zip(*chunks, strict=True))
+    return concatenated(chunks)
 
 
 # A fitted policy in compiled code -----------------------------------------------------------
@@ -300,7 +301,7 @@ def one_pass(path: str, how: str) -> None:
     small = next(iter(data)).rows(0, 100)
     lstd.fit(small)  # compiles
     if how == "memory":
-        data = Transitions._make(np.concatenate(c) for c in zip(*data, strict=True))
+        data = concatenated(list(data))
     start, busy = time.perf_counter(), time.process_time()
     lstd.fit(data)
     seconds, busy = time.perf_counter() - start, time.process_time() - busy

@@ -51,7 +51,7 @@ def value_policy(logs: ParquetData) -> None:
 
 def find_gaps(logs: ParquetData) -> None:
     """Keep the logs of the left half only; the posterior shows that the right half is unknown."""
-    half = [chunk._make(c[chunk.observations < 10] for c in chunk) for chunk in logs]
+    half = [chunk.select(chunk.observations < 10) for chunk in logs]
     space = ChainWalk().observation_space
     blspi = BLSPI(OneHot(), 2, discount=0.9, pessimism=1.0, observation_space=space).fit(half)
     print(f"with logs of the left half only, {coverage(blspi, np.arange(20))}")

@@ -166,7 +166,7 @@ def fitted_q_iteration(
 
     ``constant`` has the weights of the function that is 1 everywhere.
     """
-    rows = [tuple(row) for row in zip(*transitions, strict=True)]
+    rows = [tuple(row) for row in zip(*transitions.columns().values(), strict=True)]
     rewards = [row[2] for row in rows]
     low, high = min(rewards) / (1 - discount), max(rewards) / (1 - discount)
     ends = any(row[4] for row in rows)

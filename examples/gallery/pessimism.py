@@ -19,7 +19,7 @@ from rblspi.rollout import collect
 chain, states = ChainWalk(), np.arange(20)
 (log,) = collect(chain, transitions=4_000, seed=0)
 known = log.observations < 12
-left = log._make(column[known] for column in log)
+left = log.select(known)
 print(f"{left.size:,} transitions, none from the states 12 to 19")
 
 # %%

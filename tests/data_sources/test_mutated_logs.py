@@ -6,7 +6,7 @@ from collections import Counter
 import numpy as np
 
 from rblspi.data import DataError, read_log
-from tests.support.logs import joined
+from tests.support.logs import arrays, joined
 from tests.support.mutated_logs import AnotherKind, Refused, mutated, plainly_read
 
 
@@ -34,7 +34,7 @@ def outcome(seed, folder):
     assert expected is not Refused, f"{name}: read, though something is wrong"
     if expected is AnotherKind:
         return name, "another kind"
-    for column, other in zip(joined(log), expected, strict=True):
+    for column, other in zip(arrays(joined(log)), arrays(expected), strict=True):
         np.testing.assert_array_equal(column, other, err_msg=name)
     return name, "read"
 

@@ -1,4 +1,5 @@
 import tracemalloc
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -6,11 +7,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from rblspi.data import Columns, DataError, ParquetData, ParquetWriter, Transitions
+from rblspi.data import Columns, DataError, ParquetData, ParquetWriter
 from rblspi.features import Polynomial, RBFGrid
 from rblspi.offline import BLSPI, LSPI
 from tests.support.chain import random_episodes
-from tests.support.logs import as_columns, assert_same, joined, some_log
+from tests.support.logs import arrays, as_columns, assert_same, joined, some_log
 
 BASIS = Polynomial(2, low=-1, high=1)
 
@@ -35,7 +36,7 @@ def test_what_is_written_is_read(tmp_path):
 
 
 def test_where_episodes_were_cut_short_is_written_and_read(tmp_path):
-    log = some_log()._replace(truncated=np.arange(200) % 7 == 0)
+    log = replace(some_log(), truncated=np.arange(200) % 7 == 0)
     path = write(tmp_path / "log.parquet", log, 3)
     assert "truncated" in pq.read_schema(path).names
     assert_same(joined(ParquetData(path)), log)
@@ -43,9 +44,8 @@ def test_where_episodes_were_cut_short_is_written_and_read(tmp_path):
 
 def test_a_file_need_not_say_where_episodes_were_cut_short(tmp_path):
     (log,) = random_episodes(1, 60, seed=0)
-    whole = Transitions.from_arrays(*log.rows(0, 60)[:5])
-    cut = Transitions._make(np.delete(column, [20, 40]) for column in whole)
-    cut = Transitions.from_arrays(*cut[:5])
+    whole = replace(log, truncated=np.zeros(log.size, bool)).with_inferred_truncation()
+    cut = whole.select(np.delete(np.arange(log.size), [20, 40])).with_inferred_truncation()
     assert cut.truncated[[19, 38]].any()
     pq.write_table(pa.table(as_columns(cut)), tmp_path / "log.parquet", row_group_size=25)
     chunks = list(ParquetData(tmp_path))
@@ -56,7 +56,7 @@ def test_a_file_need_not_say_where_episodes_were_cut_short(tmp_path):
 
 def test_files_with_and_without_that_column_can_be_mixed(tmp_path):
     log = some_log(20)
-    path = write(tmp_path / "a.parquet", log._replace(truncated=np.ones(20, bool)))
+    path = write(tmp_path / "a.parquet", replace(log, truncated=np.ones(20, bool)))
     pq.write_table(pq.read_table(path).drop_columns("truncated"), tmp_path / "b.parquet")
     assert_same(joined(ParquetData(tmp_path)), joined([log, log]))
     with pytest.raises(DataError, match=r"b\.parquet has no column 'truncated'"):
@@ -65,8 +65,8 @@ def test_files_with_and_without_that_column_can_be_mixed(tmp_path):
 
 def test_a_skipped_row_interrupts_its_episode(tmp_path):
     (log,) = random_episodes(1, 30, seed=0)
-    vectors = [np.stack([c, np.arange(30) + i], 1) for i, c in enumerate((log[0], log[3]))]
-    log = log._replace(observations=vectors[0], next_observations=vectors[1])
+    vectors = [np.stack([c, np.arange(30) + i], 1) for i, c in enumerate(arrays(log, 4)[::3])]
+    log = replace(log, observations=vectors[0], next_observations=vectors[1])
     log.rewards[10] = np.nan
     data = ParquetData(write(tmp_path / "log.parquet", log), skip_bad=True)
     read = joined(data)

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -44,7 +46,7 @@ def test_lists_and_single_columns_mean_the_same(make):
 
 @pytest.mark.parametrize("name", ["truncated", "timeout"])
 def test_tables_may_say_where_episodes_were_cut_short(name):
-    log = some_log()._replace(truncated=np.arange(200) % 5 == 0)
+    log = replace(some_log(), truncated=np.arange(200) % 5 == 0)
     table = pa.table(as_columns(log) | {name: log.truncated.astype(np.int8)})
     columns = Columns() if name == "truncated" else Columns(truncated=name)
     assert_same(joined(TableData(table, columns)), log)

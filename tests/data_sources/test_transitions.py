@@ -1,7 +1,10 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from rblspi.data.transitions import Transitions
+from tests.support.logs import arrays
 
 
 def columns(**changed):
@@ -21,8 +24,8 @@ def test_columns_become_arrays_of_known_types():
     assert transitions.actions.dtype == np.int64
     assert transitions.rewards.dtype == np.float64
     assert transitions.terminated.dtype == np.bool_
-    again = Transitions.from_arrays(*transitions)
-    assert all(a is b for a, b in zip(again, transitions, strict=True))
+    again = Transitions.from_arrays(*arrays(transitions))
+    assert all(a is b for a, b in zip(arrays(again), arrays(transitions), strict=True))
 
 
 def test_rows_and_batches_share_memory():
@@ -111,8 +114,11 @@ def test_an_episode_starts_after_the_end_of_another(terminated, starts):
 @pytest.mark.parametrize("terminated", [[], [2], [0, 4, 5]])
 def test_episodes_continue_across_the_borders_of_chunks(border, terminated):
     log = walk(terminated)
-    columns = [np.split(column, [border]) for column in log[:5]]
-    first, second = (Transitions.from_arrays(*chunk) for chunk in zip(*columns, strict=True))
+    whole = arrays(log, 5)
+    first, second = (
+        Transitions.from_arrays(*(column[rows] for column in whole))
+        for rows in (slice(border), slice(border, None))
+    )
     starts = np.concatenate([first.starts(), second.starts(first)])
     np.testing.assert_array_equal(starts, log.starts())
     assert second.starts()[0]  # without the chunk before it
@@ -128,11 +134,12 @@ def test_a_chunk_that_was_cut_short_is_not_continued():
 def test_columns_of_a_plain_constructor_are_brought_into_form():
     log = Transitions.from_arrays(**columns())
     assert log.conformed() is log
-    lists = Transitions._make(column.tolist() for column in log)
-    for one, other in zip(lists.conformed(), log, strict=True):
+    lists = Transitions(**{name: column.tolist() for name, column in log.columns().items()})
+    for name, one in lists.conformed().columns().items():
+        other = log.columns()[name]
         np.testing.assert_array_equal(one, other)
         assert one.dtype == other.dtype
     with pytest.raises(ValueError, match=r"rewards has shape \(2,\)"):
-        log._replace(rewards=log.rewards[:2]).conformed()
+        replace(log, rewards=log.rewards[:2]).conformed()
     with pytest.raises(ValueError, match=r"actions in row 1 is 0\.5: .* a whole number"):
-        log._replace(actions=np.array([0.0, 0.5, 1.0])).conformed()
+        replace(log, actions=np.array([0.0, 0.5, 1.0])).conformed()

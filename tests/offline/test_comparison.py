@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -78,10 +80,10 @@ def test_differences_are_in_the_units_of_the_rewards(unit):
     garnet, other, log = problem()
     for baseline in (None, garnet.act):
         one = compared(other.act, baseline, log)
-        scaled = compared(other.act, baseline, log._replace(rewards=unit * log.rewards))
+        scaled = compared(other.act, baseline, replace(log, rewards=unit * log.rewards))
         assert scaled[:7] == pytest.approx([unit * number for number in one[:7]], rel=1e-9)
         assert scaled.deploy == one.deploy
-        shifted = compared(other.act, baseline, log._replace(rewards=unit + log.rewards))
+        shifted = compared(other.act, baseline, replace(log, rewards=unit + log.rewards))
         assert shifted[:3] == pytest.approx(one[:3], rel=1e-9, abs=1e-8 * unit)
 
 
@@ -110,6 +112,6 @@ def test_a_basis_that_is_too_small_widens_the_interval():
 
 def test_words_follow_the_interval():
     garnet, _, log = problem(episodes=200)
-    rewarded = log._replace(rewards=rewards_of(garnet, log))
+    rewarded = replace(log, rewards=rewards_of(garnet, log))
     assert str(compared(garnet.act, None, rewarded)).endswith(": deploy")
     assert "it is worse" in str(compared(lambda s: 1 - garnet.act(s), None, rewarded))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from rblspi import BLSPI, BLSTD, FQI, LSPI, LSTD, OneHot, RBFGrid
-from rblspi.data import MaskedTransitions, TimedTransitions, Transitions
-from rblspi.data.transitions import MaskedTimedTransitions, allowed_after, elapsed_in, extended
+from rblspi.data import Transitions
 from rblspi.offline import compare, data_report, estimates, policy_value, trust
 from rblspi.offline.episodes import episodes_of
 from rblspi.offline.fitted_q import attainable
@@ -27,6 +27,10 @@ def always(action):
     return lambda observations: np.full(len(observations), action)
 
 
+def timed_rows(*columns):
+    return Transitions.from_arrays(*columns[:6], elapsed=columns[6])
+
+
 def walk(rng, episodes=60, steps=20, states=STATES):
     """Episodes in a table, half of which terminate; transitions take 1/4 to 4."""
     rows = []
@@ -40,7 +44,7 @@ def walk(rng, episodes=60, steps=20, states=STATES):
             s = after
             if end:
                 break
-    return TimedTransitions.from_arrays(*(np.array(column) for column in zip(*rows, strict=True)))
+    return timed_rows(*(np.array(column) for column in zip(*rows, strict=True)))
 
 
 def in_a_box(rng, episodes=16, steps=12):
@@ -53,11 +57,11 @@ def in_a_box(rng, episodes=16, steps=12):
             after = 0.9 * s + 0.2 * (2 * a - 1) + 0.1 * rng.normal(size=2)
             rows.append((s, a, -float(s @ s), after, False, t == steps - 1, 1.0))
             s = after
-    return TimedTransitions.from_arrays(*(np.array(column) for column in zip(*rows, strict=True)))
+    return timed_rows(*(np.array(column) for column in zip(*rows, strict=True)))
 
 
 def plain(timed):
-    return Transitions(*timed[:6])
+    return replace(timed, elapsed=None)
 
 
 def everything(log, basis):
@@ -91,7 +95,7 @@ def everything(log, basis):
 )
 def test_transitions_that_take_one_unit_of_time_are_ordinary_ones(make, basis):
     timed = make(np.random.default_rng(0))
-    timed = timed._replace(elapsed=np.ones(timed.size))
+    timed = replace(timed, elapsed=np.ones(timed.size))
     for ours, theirs in zip(everything(timed, basis), everything(plain(timed), basis), strict=True):
         np.testing.assert_array_equal(ours, theirs)
 
@@ -101,7 +105,7 @@ def test_how_long_it_takes_to_a_terminal_state_does_not_matter():
     elapsed = np.where(timed.terminated, 1e-3, timed.elapsed)
     for ours, theirs in zip(
         everything(timed, OneHot()),
-        everything(timed._replace(elapsed=elapsed), OneHot()),
+        everything(replace(timed, elapsed=elapsed), OneHot()),
         strict=True,
     ):
         np.testing.assert_array_equal(ours, theirs)
@@ -110,7 +114,7 @@ def test_how_long_it_takes_to_a_terminal_state_does_not_matter():
 @pytest.mark.parametrize(("make", "basis"), [(walk, OneHot()), (in_a_box, RBFGrid(3))])
 def test_steps_of_two_units_have_the_squared_discount(make, basis):
     timed = make(np.random.default_rng(1))
-    timed = timed._replace(elapsed=np.full(timed.size, 2.0))
+    timed = replace(timed, elapsed=np.full(timed.size, 2.0))
     square = LSTD(basis, ACTIONS, discount=DISCOUNT**2).fit(plain(timed), always(1))
     twice = LSTD(basis, ACTIONS, discount=DISCOUNT).fit(timed, always(1))
     np.testing.assert_allclose(twice.weights_, square.weights_, rtol=1e-9, atol=1e-9)
@@ -145,7 +149,7 @@ def split(log, rng):
         return np.stack([one, other], axis=1).ravel()
 
     no = np.zeros(n, bool)
-    return TimedTransitions.from_arrays(
+    return timed_rows(
         both(log.observations, between),
         both(log.actions, np.ones(n, np.int64)),
         both(early, late),
@@ -170,7 +174,7 @@ def chain(episodes=30):
     """Three states in a row, then the end: rewards 1, 2, 4 and times 2, 1/2, anything."""
     s, after = np.arange(3), np.array([1, 2, 2])
     one = (s, np.zeros(3, int), [1.0, 2.0, 4.0], after, s == 2, s == 3, [2.0, 0.5, 7.0])
-    return TimedTransitions.from_arrays(*(np.tile(column, episodes) for column in one))
+    return timed_rows(*(np.tile(column, episodes) for column in one))
 
 
 CHAIN = np.array([1 + DISCOUNT**2 * (2 + DISCOUNT**0.5 * 4), 2 + DISCOUNT**0.5 * 4, 4.0])
@@ -206,7 +210,7 @@ def test_two_states_that_follow_one_another_for_ever():
     """V(0) = 1 + g^2 V(1), V(1) = g^(1/2) V(0); a reward at state 0 only."""
     n = 40
     s = np.arange(n) % 2
-    log = TimedTransitions.from_arrays(
+    log = timed_rows(
         s, np.zeros(n, int), 1.0 - s, 1 - s, s == 2, np.arange(n) == n - 1, np.where(s, 0.5, 2.0)
     )
     first = 1.0 / (1.0 - DISCOUNT**2.5)
@@ -232,8 +236,8 @@ def returns_of(log, discount):
 
 def test_importance_sampling_on_policy_is_the_mean_return():
     log = walk(np.random.default_rng(3))
-    log = log._replace(
-        terminated=log.terminated | log.truncated, truncated=np.zeros(log.size, bool)
+    log = replace(
+        log, terminated=log.terminated | log.truncated, truncated=np.zeros(log.size, bool)
     )
     episodes = episodes_of(log, always(0), OneHot(), ACTIONS, DISCOUNT)
     ratios, expected = np.ones(log.size), returns_of(log, DISCOUNT)
@@ -247,7 +251,8 @@ def test_doubly_robust_estimates_of_logged_episodes_are_their_returns():
     from rblspi.offline.linear_values import solve, sums
 
     log = walk(np.random.default_rng(4))
-    log = log._replace(
+    log = replace(
+        log,
         terminated=log.terminated | log.truncated,
         truncated=np.zeros(log.size, bool),
         actions=np.zeros_like(log.actions),
@@ -264,7 +269,7 @@ def test_an_interval_of_importance_sampling_knows_what_a_cut_episode_may_bring()
     tau = np.tile([0.5, 2.0, 3.0, 0.25], 20)
     rates = (1.0 - DISCOUNT**tau) / (1.0 - DISCOUNT)
     n, rows = len(tau), np.arange(len(tau))
-    log = TimedTransitions.from_arrays(
+    log = timed_rows(
         np.zeros(n, int), np.zeros(n, int), rates, np.zeros(n, int), rows < 0, rows % 4 == 3, tau
     )
     worth = 1.0 / (1.0 - DISCOUNT)
@@ -279,7 +284,7 @@ def test_the_local_model_discounts_by_the_time_of_the_transitions_it_follows():
     """On a line, steps to the left of 0 take twice as long as others."""
     rng = np.random.default_rng(6)
     s = np.sort(rng.uniform(-3.0, 3.0, 400))
-    log = TimedTransitions.from_arrays(
+    log = timed_rows(
         s[:, None],
         np.zeros(400, int),
         np.ones(400),
@@ -300,7 +305,7 @@ def test_the_local_model_discounts_by_the_time_of_the_transitions_it_follows():
 def test_the_unit_of_time_does_not_matter():
     """Times in other units, with the discount of that unit, are the same."""
     log = walk(np.random.default_rng(7))
-    minutes = log._replace(elapsed=60.0 * log.elapsed)
+    minutes = replace(log, elapsed=60.0 * log.elapsed)
     one = FQI(OneHot(), ACTIONS, discount=DISCOUNT, tolerance=1e-12).fit(log)
     other = FQI(OneHot(), ACTIONS, discount=DISCOUNT ** (1 / 60), tolerance=1e-12).fit(minutes)
     np.testing.assert_allclose(one.weights_, other.weights_, rtol=1e-9)
@@ -325,25 +330,23 @@ def test_times_are_checked():
         elapsed = log.elapsed.copy()
         elapsed[3] = wrong
         with pytest.raises(ValueError, match="elapsed in row 3"):
-            TimedTransitions.from_arrays(*log._replace(elapsed=elapsed))
+            replace(log, elapsed=elapsed).checked()
     elapsed[3] = -1.0
-    unchecked = log._replace(elapsed=elapsed)
+    unchecked = replace(log, elapsed=elapsed)
     with pytest.raises(ValueError, match=r"elapsed in row 3 is -1\.0: it must be above 0"):
         LSTD(OneHot(), ACTIONS, discount=DISCOUNT).fit(unchecked, always(0))
     with pytest.raises(ValueError, match="elapsed has shape"):
-        TimedTransitions.from_arrays(*log[:6], log.elapsed[:-1])
+        replace(log, elapsed=log.elapsed[:-1]).checked()
 
 
 def test_transitions_may_know_both_times_and_allowed_actions():
     log = walk(np.random.default_rng(10))
     allowed = np.ones((log.size, ACTIONS), bool)
     allowed[:, 0] = False  # only 1 is
-    both = extended(plain(log), next_allowed=allowed, elapsed=log.elapsed)
-    assert isinstance(both, MaskedTimedTransitions)
-    assert isinstance(extended(plain(log), next_allowed=allowed), MaskedTransitions)
+    both = replace(log, next_allowed=allowed)
     half = both.rows(0, 50)
-    assert np.array_equal(elapsed_in(half), log.elapsed[:50])
-    assert np.array_equal(allowed_after(half), allowed[:50])
+    assert np.array_equal(half.elapsed, log.elapsed[:50])
+    assert np.array_equal(half.next_allowed, allowed[:50])
     ours = FQI(OneHot(), ACTIONS, discount=DISCOUNT, tolerance=1e-12, ridge=1e-12).fit(both)
     forced = LSTD(OneHot(), ACTIONS, discount=DISCOUNT, ridge=0.0).fit(log, always(1))
     np.testing.assert_allclose(ours.weights_, forced.weights_, rtol=1e-7)

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from rblspi.offline.importance_sampling import ratios_of, value_of, weights_of
 from rblspi.offline.influence import Estimate, effective_size
 from rblspi.offline.linear_values import LinearValues, solve, sums, unsupported
 from tests.support.garnet import Garnet
+from tests.support.logs import unmarked
 
 DISCOUNT = 0.9
 SPACE = gym.spaces.Discrete(6)
@@ -49,7 +52,7 @@ def in_order(log, propensities, order):
     """The same episodes in another order."""
     parts = np.split(np.arange(log.size), np.flatnonzero(log.starts())[1:])
     rows = np.concatenate([parts[i] for i in order])
-    return Transitions._make(column[rows] for column in log), propensities[rows]
+    return log.select(rows), propensities[rows]
 
 
 # Agreement with what is known ----------------------------------------------------------------
@@ -165,7 +168,7 @@ def test_steps_are_used_while_enough_episodes_follow_the_policy():
 def test_what_was_cut_off_is_bounded_by_the_rewards_of_the_log():
     garnet, log, propensities = problem()
     constant = table(
-        garnet, log._replace(rewards=np.full(log.size, 3.0)), propensities=propensities
+        garnet, replace(log, rewards=np.full(log.size, 3.0)), propensities=propensities
     )
     last = constant.rows[-1]
     assert last[1:4] == pytest.approx((30.0, 30.0, 30.0))
@@ -224,7 +227,7 @@ def test_with_an_exact_q_and_no_noise_doubly_robust_is_the_models_value():
 def test_values_are_in_the_units_of_the_rewards(unit, ends):
     garnet, log, propensities = problem(ends=ends)
     found = table(garnet, log, propensities=propensities)
-    scaled = table(garnet, log._replace(rewards=log.rewards * unit), propensities=propensities)
+    scaled = table(garnet, replace(log, rewards=log.rewards * unit), propensities=propensities)
     for one, other in zip(found.rows, scaled.rows, strict=True):
         assert other[1:4] == pytest.approx([unit * number for number in one[1:4]], rel=1e-9)
         assert other.effective == pytest.approx(one.effective, nan_ok=True)
@@ -235,7 +238,7 @@ def test_values_are_in_the_units_of_the_rewards(unit, ends):
 def test_a_constant_reward_shifts_the_values_of_a_continuing_problem(offset):
     garnet, log, propensities = problem(follow=0.9)
     found = table(garnet, log, propensities=propensities)
-    shifted = table(garnet, log._replace(rewards=log.rewards + offset), propensities=propensities)
+    shifted = table(garnet, replace(log, rewards=log.rewards + offset), propensities=propensities)
     for one, other in zip(ours(found), ours(shifted), strict=True):
         if one.method == "per-decision IS":  # its weights do not sum to one
             continue
@@ -256,7 +259,7 @@ def test_chunks_give_what_the_whole_gives():
     found = table(garnet, log, propensities=propensities)
     chunks = [log.rows(0, 333), log.rows(333, log.size)]
     assert_rows(table(garnet, chunks, propensities=propensities), found)
-    unmarked = log._replace(truncated=np.zeros(log.size, bool))
+    unmarked = replace(log, truncated=np.zeros(log.size, bool))
     parts = [unmarked.rows(start, start + 15) for start in range(0, log.size, 15)]
     joined = episodes_of(parts, garnet.act, OneHot(), 2, DISCOUNT, None, SPACE)
     goes_on = log.next_observations[14:-1:15] == log.observations[15::15]
@@ -270,7 +273,7 @@ def test_an_action_that_was_never_taken_widens_the_interval_and_is_said():
     garnet, log, _ = problem(follow=0.0, episodes=200)
     state = int(np.flatnonzero(garnet.policy == 1)[0])
     kept = ~((log.observations == state) & (log.actions == 1))
-    part = Transitions.from_arrays(*(column[kept] for column in log[:5]))
+    part = unmarked(log.select(kept))
     whole, without = (ours(table(garnet, data))[0] for data in (log, part))
     assert "without data" in without.note
     assert "without data" not in whole.note

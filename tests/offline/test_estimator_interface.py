@@ -1,5 +1,6 @@
 import inspect
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -98,12 +99,12 @@ def test_sums_that_overflow_are_named(estimator):
     transitions = in_proportion()
     policy = () if estimator in LEARNERS else (np.zeros(transitions.size, int),)
     built = estimator(BASIS, 2, discount=DISCOUNT)
-    huge = transitions._replace(rewards=np.full(transitions.size, 1e308))
+    huge = replace(transitions, rewards=np.full(transitions.size, 1e308))
     with pytest.raises(ValueError, match="the sums over the transitions overflow: rescale the re"):
         built.fit(huge, *policy)
     with pytest.raises(ValueError, match="the sums over the transitions overflow"):
         estimator(lambda state: np.array([1e200, state]), 2).fit(transitions, *policy)
-    large = transitions._replace(rewards=np.full(transitions.size, 1e150))
+    large = replace(transitions, rewards=np.full(transitions.size, 1e150))
     assert np.isfinite(built.fit(large, *policy).weights_).all()
 
 
@@ -112,7 +113,7 @@ def test_transitions_that_would_overflow_are_not_added(estimator):
     policy = np.zeros(in_proportion().size, int)
     built = estimator(BASIS, 2, discount=DISCOUNT).fit(in_proportion(), policy)
     before = built.statistics_
-    huge = in_proportion()._replace(rewards=np.full(in_proportion().size, 1e308))
+    huge = replace(in_proportion(), rewards=np.full(in_proportion().size, 1e308))
     with pytest.raises(ValueError, match="overflow"):
         built.partial_fit(huge, policy)
     assert built.statistics_ is before

@@ -9,7 +9,6 @@ from gymnasium.spaces import Discrete
 
 from rblspi import LinearPolicy, evaluate
 from rblspi.core.archive import FileError
-from rblspi.data import Transitions
 from rblspi.features import FunctionBasis, OneHot, RBFGrid
 from rblspi.offline import BLSPI, BLSTD, LSPI, LSTD, NotFittedError
 from rblspi.offline.value_errors import evaluate_values
@@ -37,7 +36,7 @@ def fitted(name):
         case "BLSPI, pessimistic":
             # One action is rare, so that its lower bound is far below its mean.
             rare = LOG.actions + (np.arange(2000) % 100 == 0) > 1
-            log = Transitions._make(column[rare | (LOG.actions == 0)] for column in LOG)
+            log = LOG.select(rare | (LOG.actions == 0))
             return BLSPI(
                 OneHot(), 2, pessimism=2.0, prior_precision=0.01, noise_precision=0.1, **given
             ).fit(log)

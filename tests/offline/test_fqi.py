@@ -1,5 +1,7 @@
 """Fitted Q iteration: agreement with the textbook, exact limits, units of the rewards."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from gymnasium.spaces import Box
@@ -18,7 +20,7 @@ GRID = RBFGrid(3, low=-1, high=1)
 def going_on(seed=0):
     """A log without terminal states."""
     log = some_log(300, seed)
-    return log._replace(terminated=np.zeros(300, bool), truncated=np.ones(300, bool))
+    return replace(log, terminated=np.zeros(300, bool), truncated=np.ones(300, bool))
 
 
 @pytest.mark.parametrize("log", [some_log(150), going_on().rows(0, 150)], ids=["ends", "goes on"])
@@ -49,7 +51,7 @@ def test_on_a_table_it_is_value_iteration():
 @pytest.mark.parametrize("factor", [2.0**-20, 2.0**20, 1e-6, 1e-3, 1e3, 1e6])
 def test_rewards_in_other_units_give_values_in_these_units(log, factor):
     fqi = FQI(GRID, 3, discount=0.9).fit(log)
-    scaled = FQI(GRID, 3, discount=0.9).fit(log._replace(rewards=factor * log.rewards))
+    scaled = FQI(GRID, 3, discount=0.9).fit(replace(log, rewards=factor * log.rewards))
     assert scaled.n_iter_ == fqi.n_iter_
     tolerance = 0.0 if np.log2(factor) % 1 == 0 else 1e-9
     np.testing.assert_allclose(scaled.weights_, factor * fqi.weights_, rtol=tolerance)
@@ -60,7 +62,7 @@ def test_rewards_in_other_units_give_values_in_these_units(log, factor):
 def test_a_constant_added_to_rewards_that_go_on_is_added_to_the_values(added):
     log = going_on()
     fqi = FQI(GRID, 3, discount=0.9).fit(log)
-    shifted = FQI(GRID, 3, discount=0.9).fit(log._replace(rewards=log.rewards + added))
+    shifted = FQI(GRID, 3, discount=0.9).fit(replace(log, rewards=log.rewards + added))
     assert shifted.n_iter_ == fqi.n_iter_
     values = fqi.predict(log.observations)
     np.testing.assert_allclose(
@@ -73,10 +75,10 @@ def test_values_are_limited_by_the_rewards():
     log = going_on()
     low, high = FQI(GRID, 3, discount=0.9).fit(log).limits_
     assert (low, high) == pytest.approx((10 * log.rewards.min(), 10 * log.rewards.max()))
-    paid = some_log()._replace(rewards=np.ones(200))
+    paid = replace(some_log(), rewards=np.ones(200))
     # An episode may end at once.
     assert FQI(GRID, 3, discount=0.9).fit(paid).limits_ == pytest.approx((1.0, 10.0))
-    lost = paid._replace(rewards=-np.ones(200))
+    lost = replace(paid, rewards=-np.ones(200))
     assert FQI(GRID, 3, discount=0.9).fit(lost).limits_ == pytest.approx((-10.0, -1.0))
 
 

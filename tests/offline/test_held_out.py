@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rblspi.data.transitions import Transitions, concatenated, extended
+from rblspi.data.transitions import Transitions, concatenated
 from rblspi.offline import held_out
 from rblspi.offline.held_out import REGIONS, Future, calibrate_on_log, compare_by_region, regions
 from rblspi.offline.value_errors import evaluate_values
@@ -22,7 +22,7 @@ def some_rows(elapsed=None):
     rows = Transitions.from_arrays(
         np.arange(5), np.zeros(5, int), np.array([1.0, 2, 4, 8, 16]), np.arange(1, 6), *ends
     )
-    return extended(rows, elapsed=elapsed)
+    return replace(rows, elapsed=elapsed)
 
 
 def test_returns_are_discounted_sums_to_the_end_of_the_episode():
@@ -72,7 +72,7 @@ def test_values_of_the_logs_own_policy_are_true():
 @pytest.mark.parametrize("factor", [2.0**-20, 1024.0])
 def test_other_units_of_the_rewards_change_units_alone(factor):
     one = calibrate_on_log(LOG, discount=DISCOUNT)
-    other = calibrate_on_log(LOG._replace(rewards=factor * LOG.rewards), discount=DISCOUNT)
+    other = calibrate_on_log(replace(LOG, rewards=factor * LOG.rewards), discount=DISCOUNT)
     for column, scaled in zip(one[:4], other[:4], strict=True):
         np.testing.assert_array_equal(factor * column, scaled)
 

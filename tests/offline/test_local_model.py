@@ -1,5 +1,7 @@
 """A model made of logged transitions: where it is exact, and where it knows nothing."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -38,7 +40,7 @@ def fitted(log):
 def test_where_moves_are_the_same_everywhere_the_model_is_exact():
     rng = np.random.default_rng(0)
     log = walks(rng, 2000, high=9.4999)
-    log = log._replace(truncated=~log.terminated)
+    log = replace(log, truncated=~log.terminated)
     places = np.array([0.25, 3.25, 6.75, 8.25])
     second = SecondEstimate.of(log, right, fitted(log))
     for half in second.by_half(places[:, None]):
@@ -49,7 +51,7 @@ def test_where_moves_are_the_same_everywhere_the_model_is_exact():
 
 def test_an_action_that_was_never_logged_has_no_value():
     log = walks(np.random.default_rng(0))
-    lefts = Transitions._make(column[log.actions == 0] for column in log)
+    lefts = log.select(log.actions == 0)
     model = LocalModel.of(lefts, np.ones(lefts.size, bool), DISCOUNT)
     found = model.follow(np.array([[5.0]]), np.array([1]), right, fitted(log), 1.0)
     assert np.isnan(found.returns).all()
@@ -59,7 +61,7 @@ def test_an_action_that_was_never_logged_has_no_value():
 def test_an_interval_contains_what_may_be_where_a_path_leaves_the_data():
     """From 1, it takes three steps to the right to leave the data, which end at 3."""
     log = walks(np.random.default_rng(0), 1000, high=3.0)
-    log = log._replace(rewards=np.where(log.actions == 1, 0.5, 0.0))
+    log = replace(log, rewards=np.where(log.actions == 1, 0.5, 0.0))
     second = SecondEstimate.of(log, right, fitted(log))
     low, high = second.interval(np.array([[1.0]]))
     before, (least, most) = 0.5 * (1.0 + DISCOUNT + DISCOUNT**2), second.bounds
@@ -94,7 +96,7 @@ def test_what_lies_beyond_the_log_is_discounted_from_where_the_policy_leaves_it(
 def test_an_interval_allows_for_what_the_log_does_not_contain():
     """Nothing is known beyond 3; all that is seen there are rewards of 0 or, once, of 1."""
     log = walks(np.random.default_rng(0), 1000, high=3.0)
-    log = log._replace(rewards=np.where(np.arange(log.size) == 0, 1.0, 0.0))
+    log = replace(log, rewards=np.where(np.arange(log.size) == 0, 1.0, 0.0))
     found = policy_value(log, right, BASIS, 2, discount=DISCOUNT, first_observations=[[1.0]])
     assert found.beyond == pytest.approx(DISCOUNT**3)
     assert found.low <= value_of(np.array([1.0]))[0] <= found.high

@@ -1,5 +1,7 @@
 """The basis that estimators choose for themselves, and the judge they choose by."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -16,7 +18,8 @@ from tests.support.logs import some_log
 
 def as_numbers(log):
     """States as vectors of one number."""
-    return log._replace(
+    return replace(
+        log,
         observations=log.observations[:, None] + 0.0,
         next_observations=log.next_observations[:, None] + 0.0,
     )
@@ -77,7 +80,7 @@ def test_whole_numbers_need_no_choice():
 def test_a_single_short_episode_has_no_other_half_to_choose_by():
     log = in_proportion().rows(0, 50)
     for one in (log, as_numbers(log)):
-        one = one._replace(truncated=np.arange(50) == 49)
+        one = replace(one, truncated=np.arange(50) == 49)
         assert not halves(one).any()
         selection = select([one], 2, DISCOUNT)
         assert selection.candidates == candidates([one], None)[:1]

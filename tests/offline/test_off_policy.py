@@ -1,12 +1,13 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from rblspi.data.transitions import Transitions
 from rblspi.environments.chain_walk import ChainWalk
 from rblspi.features import OneHot
 from rblspi.offline import policy_value
 from tests.support.chain import DISCOUNT, OPTIMAL, STATES, in_proportion, random_episodes
-from tests.support.logs import joined
+from tests.support.logs import arrays, joined, unmarked
 
 EXACT = ChainWalk().exact_action_values(OPTIMAL, DISCOUNT)
 SPACE = ChainWalk().observation_space
@@ -66,10 +67,10 @@ def test_first_states_are_those_of_the_data_unless_given():
     assert together.mean == pytest.approx(apart.mean, rel=1e-9)
     # Unless the log says where episodes were cut, one that happens to start in the state in which
     # the preceding one was cut goes unnoticed.
-    guessed = value_of(tuple(log[:5]), first_observations=None)
+    guessed = value_of(arrays(log, 5), first_observations=None)
     assert 34 <= guessed.starts < 40
     assert guessed.segments == guessed.starts
-    unbounded = [Transitions.from_arrays(*chunk[:5]) for chunk in episodes]
+    unbounded = [unmarked(chunk) for chunk in episodes]
     assert value_of(unbounded, first_observations=None).starts == guessed.starts
 
 
@@ -78,7 +79,7 @@ def test_a_single_transition_or_first_state_will_do():
     one = value_of(log, first_observations=3)
     assert one == value_of(log, first_observations=[3])
     assert one.starts == 1
-    few = value_of(log.rows(0, 1)._replace(rewards=np.ones(1)), first_observations=None)
+    few = value_of(replace(log.rows(0, 1), rewards=np.ones(1)), first_observations=None)
     assert few.segments == few.starts == 1
     assert np.isfinite([few.mean, few.std, few.low, few.high]).all()
     assert few.support == "bad"
@@ -87,7 +88,7 @@ def test_a_single_transition_or_first_state_will_do():
 def test_values_that_overflow_are_refused():
     (log,) = random_episodes(1, 200, seed=0)
     with pytest.raises(ValueError, match="the sums over the transitions overflow"):
-        value_of(log._replace(rewards=log.rewards * 1e200))
+        value_of(replace(log, rewards=log.rewards * 1e200))
 
 
 def test_faulty_arguments_are_refused():

@@ -59,7 +59,7 @@ def test_an_action_that_was_tried_once_is_not_relied_upon(pessimism, action):
 
 def test_coverage_is_low_where_there_are_no_data():
     everywhere = in_proportion()
-    left = Transitions._make(column[everywhere.observations < 10] for column in everywhere)
+    left = everywhere.select(everywhere.observations < 10)
     blspi = BLSPI(
         OneHot(), 2, discount=0.0, prior_precision=0.01, observation_space=Discrete(20)
     ).fit(left)

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from gymnasium.spaces import Box, Discrete
@@ -7,7 +9,7 @@ from rblspi.environments.chain_walk import ChainWalk
 from rblspi.features import OneHot, Polynomial, RBFGrid
 from rblspi.offline import BLSTD, LSTD
 from tests.support.chain import DISCOUNT, OPTIMAL, STATES, in_proportion, random_episodes
-from tests.support.logs import some_log
+from tests.support.logs import arrays, some_log
 
 
 def some_transitions(rows=300, seed=0):
@@ -36,7 +38,7 @@ def test_a_table_of_action_values_is_exact():
 def test_a_table_of_state_values_is_exact():
     transitions = in_proportion()
     on_policy = transitions.actions == OPTIMAL[transitions.observations]
-    followed = Transitions(*(column[on_policy] for column in transitions))
+    followed = transitions.select(on_policy)
     lstd = LSTD(OneHot(), discount=DISCOUNT, ridge=0).fit(followed)
     exact = ChainWalk().exact_action_values(OPTIMAL, DISCOUNT).max(axis=1)
     np.testing.assert_allclose(lstd.predict(STATES), exact, rtol=1e-12)
@@ -114,7 +116,7 @@ def test_partial_fits_and_chunks_give_what_the_whole_gives(estimator):
     listed = estimator(BOUNDED, 3).fit(chunks, some_policy(transitions.next_observations))
     np.testing.assert_array_equal(listed.weights_, chunked.weights_)
 
-    columns = estimator(BOUNDED, 3).fit(tuple(transitions), some_policy)
+    columns = estimator(BOUNDED, 3).fit(arrays(transitions), some_policy)
     np.testing.assert_array_equal(columns.weights_, whole.weights_)
 
 
@@ -268,7 +270,7 @@ def spoilt(name, row, value, rows=300):
     log = some_transitions(rows)
     column = getattr(log, name).copy()
     column[row] = value
-    return log._replace(**{name: column})
+    return replace(log, **{name: column})
 
 
 @pytest.mark.parametrize(
@@ -281,14 +283,14 @@ def spoilt(name, row, value, rows=300):
         (spoilt("actions", 250, -1), "actions in row 250 is -1: it must be 0 or more"),
         (spoilt("actions", 250, 3), "actions in row 250 is 3, but with actions=3 they go from 0"),
         (
-            some_transitions()._replace(rewards=np.zeros(299)),
+            replace(some_transitions(), rewards=np.zeros(299)),
             r"rewards has shape \(299,\), but observations of shape \(300, 2\) go with a shape",
         ),
-        (some_transitions()._replace(rewards=np.zeros(301)), r"rewards has shape \(301,\)"),
-        (some_transitions()._replace(terminated=np.zeros((300, 1), bool)), "terminated has shape"),
-        (some_transitions()._replace(truncated=np.zeros(3, bool)), r"truncated has shape \(3,\)"),
+        (replace(some_transitions(), rewards=np.zeros(301)), r"rewards has shape \(301,\)"),
+        (replace(some_transitions(), terminated=np.zeros((300, 1), bool)), "terminated has shape"),
+        (replace(some_transitions(), truncated=np.zeros(3, bool)), r"truncated has shape \(3,\)"),
         (
-            some_transitions()._replace(next_observations=np.zeros((300, 3))),
+            replace(some_transitions(), next_observations=np.zeros((300, 3))),
             "next_observations has",
         ),
         (some_transitions().rows(0, 0), "observations has no rows"),
@@ -306,11 +308,11 @@ def test_wrong_values_are_named_even_if_the_constructor_did_not_check_them(
 def test_columns_in_other_forms_than_arrays_are_converted():
     log = some_transitions()
     expected = LSTD(BOUNDED, 3).fit(log, some_policy)
-    lists = Transitions._make(column.tolist() for column in log)
+    lists = Transitions(**{name: column.tolist() for name, column in log.columns().items()})
     np.testing.assert_array_equal(
         LSTD(BOUNDED, 3).fit(lists, some_policy).weights_, expected.weights_
     )
-    floats = log._replace(actions=log.actions.astype(float))
+    floats = replace(log, actions=log.actions.astype(float))
     np.testing.assert_array_equal(
         LSTD(BOUNDED, 3).fit(floats, some_policy).weights_, expected.weights_
     )

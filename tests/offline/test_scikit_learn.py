@@ -84,7 +84,7 @@ def test_transitions_in_parts_satisfy_the_equations_of_all(learner):
     whole = in_proportion()
     rng = np.random.default_rng(0)
     order = rng.permutation(whole.size)
-    halves = [whole._make(column[half] for column in whole) for half in np.array_split(order, 2)]
+    halves = [whole.select(half) for half in np.array_split(order, 2)]
     settings = {"discount": DISCOUNT, "observation_space": None}
     one, parts = (learner(BASIS, 2, **settings) for _ in range(2))
     one.partial_fit(whole)

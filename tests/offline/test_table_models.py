@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -48,7 +50,7 @@ def test_units_and_offsets_are_units_and_offsets() -> None:
     log, _ = garnet.log(rng, 10, 20, garnet.following(0.5))
     found = []
     for factor, added in ((1.0, 0.0), (1e6, 0.0), (1.0, 1e4)):
-        changed = log._replace(rewards=factor * log.rewards + added)
+        changed = replace(log, rewards=factor * log.rewards + added)
         posterior = evaluate_values(
             changed, garnet.act, OneHot(), 2, 0.9, gym.spaces.Discrete(5)
         ).posterior

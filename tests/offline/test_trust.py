@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -83,7 +85,7 @@ def test_discrete_states_have_to_be_the_same():
     assert words(worst.findings)["gain over the log"] == "bad"
 
     stays = CHAIN.actions == 0
-    left = type(CHAIN)._make(column[stays] for column in CHAIN)
+    left = CHAIN.select(stays)
     right = support(lambda states: np.ones(len(states), int), left, discount=DISCOUNT)
     assert right[0].value == 0.0  # not a row of this action
     assert right[1].value == 1.0
@@ -102,14 +104,15 @@ def test_every_row_of_one_state_counts_the_same():
 @pytest.mark.parametrize("factor", [2.0**-20, 2.0**20])
 def test_the_units_of_rewards_and_observations_change_no_word(factor):
     plain = trust(optimal, CHAIN, discount=DISCOUNT)
-    scaled = trust(optimal, CHAIN._replace(rewards=CHAIN.rewards * factor), discount=DISCOUNT)
+    scaled = trust(optimal, replace(CHAIN, rewards=CHAIN.rewards * factor), discount=DISCOUNT)
     assert words(scaled.findings) == words(plain.findings)
     for one, other in zip(plain.findings, scaled.findings, strict=True):
         unit = factor if one.name == "gain over the log" else 1.0
         assert other.value == pytest.approx(one.value * unit)
 
     log = car_log(CARS[0], 0, limit=50)
-    other = log._replace(
+    other = replace(
+        log,
         observations=log.observations * [factor, 1.0],
         next_observations=log.next_observations * [factor, 1.0],
     )
@@ -136,7 +139,7 @@ def test_decisions_that_cost_nothing_are_not_undecided():
     states, actions = rng.integers(2, size=(2, 2000))
     ended = np.ones(2000, bool)
     log = type(CHAIN).from_arrays(states, actions, actions * 1.0, states, ended)
-    same = log._replace(rewards=states + 0.01 * rng.standard_normal(2000))
+    same = replace(log, rewards=states + 0.01 * rng.standard_normal(2000))
 
     def undecided(policy, log):
         report = trust(policy, log, discount=DISCOUNT)
@@ -165,8 +168,8 @@ def test_a_state_that_hides_the_velocity_has_a_memory():
     def upright(observations):
         return np.where(observations @ balance[: observations.shape[1], 0] > 0, 2, 0)
 
-    hidden = log._replace(
-        observations=log.observations[:, :1], next_observations=log.next_observations[:, :1]
+    hidden = replace(
+        log, observations=log.observations[:, :1], next_observations=log.next_observations[:, :1]
     )
     for seen, word in ((log, "good"), (hidden, "doubtful")):
         report = trust(upright, seen, discount=0.95)

@@ -5,6 +5,7 @@ rewards of a problem that goes on for ever shifts values by c / (1 - gamma). Nei
 policy. Multiplying by a power of two does not round, so nothing may differ but the exponent.
 """
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -31,7 +32,7 @@ def garnet_log():
 def plane_log():
     """Continuous states, where the grid cannot represent the values."""
     log = some_log(600)
-    return log._replace(terminated=np.zeros(600, bool), truncated=np.ones(600, bool))
+    return replace(log, terminated=np.zeros(600, bool), truncated=np.ones(600, bool))
 
 
 #: logs that go on for ever, with their bases
@@ -97,7 +98,7 @@ pytestmark = [
 def test_rewards_in_other_units_change_units_alone(method, problem, unit):
     (estimate, kind), (log, basis, space) = METHODS[method], PROBLEMS[problem]
     values, deviations, actions = plain(method, problem)
-    scaled = log._replace(rewards=unit * log.rewards)
+    scaled = replace(log, rewards=unit * log.rewards)
     other_values, other_deviations, other_actions = estimate(kind, scaled, basis, space)
     tolerance = 0.0 if np.log2(unit) % 1 == 0 else 1e-9
     size = tolerance * np.abs(values).max()
@@ -110,7 +111,7 @@ def test_rewards_in_other_units_change_units_alone(method, problem, unit):
 def test_a_constant_added_to_all_rewards_shifts_values_alone(method, problem, offset):
     (estimate, kind), (log, basis, space) = METHODS[method], PROBLEMS[problem]
     values, deviations, actions = plain(method, problem)
-    shifted = log._replace(rewards=log.rewards + offset)
+    shifted = replace(log, rewards=log.rewards + offset)
     other_values, other_deviations, other_actions = estimate(kind, shifted, basis, space)
     # sums of squares hold the square of the offset, of which rounding takes 1e-16
     tolerance = 1e-9 * offset / (1 - DISCOUNT)

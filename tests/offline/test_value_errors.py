@@ -1,5 +1,7 @@
 """Action values afresh, with what an interval has to contain."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -40,7 +42,7 @@ def test_units_of_the_rewards_are_those_of_values_and_deviations(scale):
     garnet = Garnet.random(rng)
     log = log_of(rng, garnet)
     one = stated(log, garnet)
-    other = stated(log._replace(rewards=log.rewards * scale), garnet)
+    other = stated(replace(log, rewards=log.rewards * scale), garnet)
     for plain, scaled in zip(one, other, strict=True):
         np.testing.assert_allclose(scaled, scale * plain, rtol=1e-9)
 
@@ -51,7 +53,7 @@ def test_a_constant_added_to_all_rewards_shifts_values_and_keeps_deviations(offs
     garnet = Garnet.random(rng)
     log = log_of(rng, garnet)
     mean, std = stated(log, garnet)
-    other_mean, other_std = stated(log._replace(rewards=log.rewards + offset), garnet)
+    other_mean, other_std = stated(replace(log, rewards=log.rewards + offset), garnet)
     np.testing.assert_allclose(other_mean, mean + offset / (1.0 - DISCOUNT), rtol=1e-9)
     np.testing.assert_allclose(other_std, std, rtol=1e-3)
 
@@ -61,7 +63,7 @@ def test_where_nothing_was_seen_the_value_may_be_anything():
     garnet = Garnet.random(rng)
     log = log_of(rng, garnet)
     seen = log.observations != 7
-    few = type(log)._make(column[seen] for column in log)
+    few = log.select(seen)
     anything = np.ptp(few.rewards) / (1.0 - DISCOUNT) / np.sqrt(12.0)
     assert (stated(few, garnet)[1][7] > 0.9 * anything).all()
     assert (stated(log, garnet)[1] < 0.2 * anything).all()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 
 from rblspi import FittedRmax, Multilinear, RBFGrid, evaluate
 from rblspi.core import archive
-from rblspi.data.transitions import MaskedTransitions, Transitions
+from rblspi.data.transitions import Transitions
 from rblspi.offline.fitted_q import attainable
 from rblspi.online import agent_file
 from rblspi.online.fitted_rmax import PRECISION
@@ -225,7 +226,7 @@ def test_a_best_reward_that_is_known_is_hoped_for_whatever_was_seen() -> None:
 def test_an_action_that_was_never_tried_is_worth_the_hope() -> None:
     agent = small().learn(200)
     log = remembered(agent)
-    without = Transitions(*(np.asarray(column)[log.actions != 2] for column in log))
+    without = log.select(log.actions != 2)
     found = one_backup(agent, without, np.zeros(agent.features.size), 3.0)
     np.testing.assert_array_equal(found[2], 3.0)
 
@@ -235,7 +236,7 @@ def test_forbidden_actions_are_not_bootstrapped_from() -> None:
     log = remembered(agent)
     only_first = np.zeros((log.size, agent.actions), np.bool_)
     only_first[:, 0] = True
-    allowed = agent._allowed(MaskedTransitions(*log, only_first))
+    allowed = agent._allowed(replace(log, next_allowed=only_first))
     assert allowed[:, 0].all()
     assert not allowed[:, 1:].any()
     values, q = np.zeros(agent.features.size), np.empty((agent.actions, agent.features.size))
@@ -270,8 +271,8 @@ def test_a_constant_added_to_rewards_without_terminal_states_moves_all_values(
 ) -> None:
     agent = small(discount=0.9).learn(400)
     log = remembered(agent)
-    log = log._replace(terminated=np.zeros_like(log.terminated))
-    moved = log._replace(rewards=log.rewards + offset)
+    log = replace(log, terminated=np.zeros_like(log.terminated))
+    moved = replace(log, rewards=log.rewards + offset)
     start = np.zeros((agent.actions, agent.features.size))
     assert agent._hope(moved) == pytest.approx(agent._hope(log) + offset / 0.1)
     one = agent._solve(log, start, agent._hope(log))
@@ -292,7 +293,7 @@ def test_the_grid_spans_what_was_seen_and_the_functions_on_it_stay_the_same() ->
     log = remembered(agent)
     weights = np.random.default_rng(0).standard_normal((agent.actions, agent.features.size))
     before = agent.features
-    some = Transitions(*(np.asarray(column)[:30] for column in log))
+    some = log.rows(0, 30)
     again = agent._fit_grid(some, weights)
     seen = np.concatenate([some.observations, some.next_observations])
     np.testing.assert_allclose(agent.basis.low, seen.min(axis=0))

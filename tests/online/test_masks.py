@@ -25,9 +25,10 @@ from rblspi import (
     OnlineLSPI,
     evaluate,
 )
-from rblspi.data import DataError, MaskedTransitions, ParquetWriter, read_log
+from rblspi.data import DataError, ParquetWriter, Transitions, read_log
 from rblspi.data.transitions import concatenated
 from rblspi.rollout import collect
+from tests.support.logs import assert_same
 
 STATES, ACTIONS = 4, 3
 AGENTS = {
@@ -169,8 +170,9 @@ def test_estimators_do_not_bootstrap_from_forbidden_actions(masks, seed):
     states, actions = np.nonzero(allowed)
     after = np.random.default_rng(seed).integers(STATES, size=len(states))
     never = np.zeros(len(states), bool)
-    log = MaskedTransitions.from_arrays(
-        states, actions, -np.ones(len(states)), after, never, ~never, allowed[after]
+    log = Transitions.from_arrays(
+        *(states, actions, -np.ones(len(states)), after, never, ~never),
+        next_allowed=allowed[after],
     )
     for kind in (FQI, LSPI):
         fitted = kind(OneHot(), ACTIONS, discount=0.9, observation_space=Discrete(STATES)).fit(log)
@@ -187,8 +189,7 @@ def test_a_log_knows_which_actions_were_allowed_next(tmp_path):
     with ParquetWriter(tmp_path / "log.parquet") as writer:
         writer.write(log)
     read = concatenated(list(read_log(tmp_path / "log.parquet")))
-    for one, other in zip(read, log, strict=True):
-        np.testing.assert_array_equal(one, other)
+    assert_same(read, log)
     with pytest.raises(DataError, match="which actions are allowed"):
         read_log(pd.read_parquet(tmp_path / "log.parquet"))
 

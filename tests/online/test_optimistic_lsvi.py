@@ -12,6 +12,7 @@ import pytest
 from rblspi import OptimisticLSVI, RandomFourier, RBFGrid
 from rblspi.features.default import rescaled
 from rblspi.online.value_iteration import ValueScale
+from tests.support.logs import arrays
 
 CHAIN = "rblspi/ChainWalk-v0"
 
@@ -45,7 +46,7 @@ def test_the_weights_solve_the_bootstrapped_bellman_equation() -> None:
     hope, high = best_return(agent, usual), data.rewards.max() / (1 - agent.discount)
     for a in range(2):
         gram, right = 0.5 * np.eye(5), 0.5 * hope * agent.features.constant
-        for w, s, action, reward, after in zip(bootstrap, *data[:4], strict=True):
+        for w, s, action, reward, after in zip(bootstrap, *arrays(data, 4), strict=True):
             if action == a:
                 x, y = agent.features(s), agent.features(after)
                 ahead = min(max(y @ weights[0], y @ weights[1], 0.0), max(high, hope))

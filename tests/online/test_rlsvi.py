@@ -14,6 +14,7 @@ from rblspi.core.archive import FileError
 from rblspi.online.planning_agent import STEP
 from rblspi.online.value_iteration import ValueScale
 from tests.support.agents import assert_resumes_to_the_bit
+from tests.support.logs import arrays
 
 SEA = "rblspi/DeepSea-v0"
 
@@ -35,7 +36,7 @@ def test_the_weights_solve_the_sampled_bellman_equation() -> None:
     assert constant is not None
     for a in range(2):
         gram, right = penalty * np.eye(n), penalty * scale.centre * constant
-        for s, action, reward, after in zip(*data[:4], strict=True):
+        for s, action, reward, after in zip(*arrays(data, 4), strict=True):
             if action == a:
                 x, y = agent.features(s), agent.features(after)
                 gram += np.outer(x, x)

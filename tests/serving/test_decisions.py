@@ -192,7 +192,7 @@ def test_a_fit_goes_on_with_decisions(path, tmp_path, capsys):
     both = LogAndDecisions(log, path)
     found, before = joined(both), transitions_of_rows(rows)
     assert both.size == found.size == before.size + 39
-    assert_same(Transitions._make(column[: before.size] for column in found), before)
+    assert_same(found.rows(0, before.size), before)
     np.testing.assert_array_equal(found.observations[before.size :], policy.inputs(states[:-1]))
     assert sum(part.size for part in both.partitions()) == both.size
     weights = FQI(basis, discount=0.5).fit(both).weights_

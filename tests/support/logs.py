@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rblspi.data.transitions import Transitions
+from rblspi.data.transitions import Transitions, concatenated
 
 
 def some_log(rows=200, seed=0):
@@ -29,11 +29,21 @@ def as_columns(log, **changed):
 
 
 def joined(chunks):
-    return Transitions._make(np.concatenate(column) for column in zip(*chunks, strict=True))
+    return concatenated(list(chunks))
 
 
-def assert_same(one, other):
-    for a, b in zip(one, other, strict=True):
+def arrays(log, first=6):
+    """The first columns of transitions."""
+    return tuple(log.columns().values())[:first]
+
+
+def unmarked(log):
+    """The same transitions, cut short only where the next row does not continue an episode."""
+    return Transitions.from_arrays(*arrays(log, 5))
+
+
+def assert_same(one, other, first=8):
+    for a, b in zip(arrays(one, first), arrays(other, first), strict=True):
         np.testing.assert_array_equal(a, b)
 
 

@@ -17,7 +17,7 @@ from rblspi.data.log_and_decisions import LogAndDecisions
 from rblspi.data.minari_ import MinariData
 from rblspi.data.parquet import ParquetData
 from rblspi.data.tables import TableData
-from rblspi.data.transitions import MaskedTransitions, TimedTransitions, Transitions
+from rblspi.data.transitions import Transitions
 from rblspi.data.writer import ParquetWriter
 
 __all__ = [
@@ -28,12 +28,10 @@ __all__ = [
     "Encoding",
     "LogAndDecisions",
     "LogData",
-    "MaskedTransitions",
     "MinariData",
     "ParquetData",
     "ParquetWriter",
     "TableData",
-    "TimedTransitions",
     "Transitions",
     "read_log",
 ]

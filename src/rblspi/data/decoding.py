@@ -17,7 +17,7 @@ from rblspi.core.check import LARGEST_COUNT
 from rblspi.core.types import Array, Integers, Mask
 from rblspi.data.arrow_values import TableChunk, flags_of, is_list, is_number, numbers_of, plain
 from rblspi.data.columns import DataError
-from rblspi.data.transitions import Transitions, extended
+from rblspi.data.transitions import Transitions
 
 
 @dataclass
@@ -79,7 +79,7 @@ class Decoder:
             more = {name: column[rows.good] for name, column in more.items()}
         if not len(columns[0]):
             return None
-        transitions = extended(Transitions._make(columns), **more)
+        transitions = Transitions(*columns, **more)
         transitions.require_shapes()
         # A skipped row may have been the last one of its episode.
         return transitions.with_inferred_truncation() if inferred or skipped else transitions

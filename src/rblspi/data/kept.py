@@ -5,14 +5,14 @@ from __future__ import annotations
 import shutil
 import weakref
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 
 from rblspi.data.columns import Columns
 from rblspi.data.parquet import ParquetData
-from rblspi.data.transitions import Transitions, elapsed_in
+from rblspi.data.transitions import Transitions
 from rblspi.data.writer import ParquetWriter
 
 
@@ -56,7 +56,7 @@ class Kept:
             self.size += chunk.size
             self.actions = max(self.actions, 1 + int(chunk.actions.max()))
             self.shape = chunk.observations.shape[1:]
-            self.timed = elapsed_in(chunk) is not None
+            self.timed = chunk.elapsed is not None
             yield chunk
 
     def partitions(self) -> list[Part]:
@@ -77,7 +77,8 @@ class Reshaped:
     def __iter__(self) -> Iterator[Transitions]:
         """Iterate over the chunks."""
         for chunk in self.data:
-            yield chunk._replace(
+            yield replace(
+                chunk,
                 observations=chunk.observations.reshape(-1, *self.shape),
                 next_observations=chunk.next_observations.reshape(-1, *self.shape),
             )

@@ -28,7 +28,7 @@ from rblspi.data.parquet import ParquetData
 from rblspi.data.periods import TimeKind
 from rblspi.data.survey import Survey, survey
 from rblspi.data.tables import ROWS
-from rblspi.data.transitions import Transitions, cut_between, extended, rechunked
+from rblspi.data.transitions import Transitions, cut_between, rechunked
 
 #: bytes of transitions that are kept in memory
 MEMORY = 2**30
@@ -321,12 +321,13 @@ class _Reading:
                 continue
             terminated = self._terminated(rows)
             cut = (rows.truncated | rows.done) & ~terminated
-            columns = (rows.states, rows.actions, rows.rewards, rows.next_states, terminated, cut)
             clock = self.decoder.clock
-            found = extended(
-                Transitions._make(column[good] for column in columns),
-                elapsed=None if clock is None else rows.elapsed[good] / clock.period,
-            )
+            found = Transitions(
+                *(rows.states, rows.actions, rows.rewards, rows.next_states),
+                terminated=terminated,
+                truncated=cut,
+                elapsed=None if clock is None else rows.elapsed / clock.period,
+            ).select(good)
             found.require_shapes()
             # A row that is left out may have been the last one of its episode.
             found = found.with_inferred_truncation() if inferred or not good.all() else found

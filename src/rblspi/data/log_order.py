@@ -14,7 +14,7 @@ from rblspi.core.types import Array, Integers, Mask, Matrix
 from rblspi.data.columns import DataError, Roles
 from rblspi.data.log_rows import Clock, LogRows
 from rblspi.data.log_source import Places
-from rblspi.data.transitions import Transitions, extended
+from rblspi.data.transitions import Transitions
 
 #: rows of which the fate depends on what comes next
 _HELD_BACK = 2
@@ -132,12 +132,11 @@ class Joiner:
         after = np.where(_like(linked, rows.states), rows.states[following], rows.states)
         chosen = valid & (np.arange(rows.size) < count)
         if chosen.any():
-            columns = (rows.states, rows.actions, rows.rewards, after, terminated, cut)
             elapsed = self._elapsed(rows, following, linked)
-            yield extended(
-                Transitions._make(column[chosen] for column in columns),
-                elapsed=None if elapsed is None else elapsed[chosen],
+            every = Transitions(
+                rows.states, rows.actions, rows.rewards, after, terminated, cut, elapsed=elapsed
             )
+            yield every.select(chosen)
 
     def _elapsed(self, rows: LogRows, following: Integers, linked: Mask) -> Array | None:
         """How long the rows take, in units of the period; 1 where the next state is not logged."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, fields, replace
 from itertools import pairwise
-from operator import itemgetter
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,11 +20,19 @@ _KINDS = {"actions": "iu", "terminated": "b", "truncated": "b", "next_allowed": 
 SEGMENT = 100
 
 
-class Transitions(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Transitions:
     """Transitions (s, a, r, s') in rows, in the order in which they happened.
 
     The constructor takes the columns as they are; `from_arrays` converts and checks them. Where
     s' is terminal, its features are 0, whatever the next observation is.
+
+    Two columns are optional. ``next_allowed`` says which actions are allowed in the next state;
+    without it, all are. ``elapsed`` says that transitions take different times, as in a semi-Markov
+    decision problem: the time tau > 0 from s to s', in units of the time over which the discount
+    gamma applies once. What comes after a transition is discounted by gamma^tau, and its reward is
+    not discounted: Q(s, a) = E[r + gamma^tau Q(s', a')]. Without it, every transition takes 1. For
+    a terminal s', neither column matters.
     """
 
     observations: NDArray[Any]  # s: a number, a vector or an array in each row, (N, ...)
@@ -33,6 +41,8 @@ class Transitions(NamedTuple):
     next_observations: NDArray[Any]  # s', also where a time limit cut the episode short, (N, ...)
     terminated: Mask  # whether s' is terminal, (N,)
     truncated: Mask  # whether the episode was cut short after this, e.g. by a time limit, (N,)
+    next_allowed: Mask | None = None  # which actions are allowed in s', (N, actions)
+    elapsed: Vector | None = None  # tau, (N,)
 
     @classmethod
     def from_arrays(
@@ -43,6 +53,8 @@ class Transitions(NamedTuple):
         next_observations: ArrayLike,
         terminated: ArrayLike,
         truncated: ArrayLike | None = None,
+        next_allowed: ArrayLike | None = None,
+        elapsed: ArrayLike | None = None,
     ) -> Self:
         """Convert columns to transitions and check every value.
 
@@ -58,22 +70,47 @@ class Transitions(NamedTuple):
             _numbers("next_observations", next_observations),
             _flags("terminated", terminated),
             _flags("truncated", np.zeros(len(taken), np.bool_) if truncated is None else truncated),
+            None if next_allowed is None else _flags("next_allowed", next_allowed),
+            None if elapsed is None else _durations("elapsed", elapsed),
         )
         checked.require_shapes()
         return checked.with_inferred_truncation() if truncated is None else checked
+
+    @property
+    def size(self) -> int:
+        """N, the number of transitions."""
+        return len(self.observations)
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """The columns by name, without those that are None."""
+        every = ((field.name, getattr(self, field.name)) for field in fields(self))
+        return {name: column for name, column in every if column is not None}
+
+    def select(self, rows: Any) -> Transitions:
+        """The transitions of these rows: a slice, a mask, or their numbers."""
+        return Transitions(**{name: column[rows] for name, column in self.columns().items()})
+
+    def rows(self, start: int, stop: int) -> Transitions:
+        """The transitions from row ``start`` to before row ``stop``, without copying."""
+        return self.select(slice(start, stop))
+
+    def batches(self, rows: int) -> Iterator[Transitions]:
+        """Yield batches of this many rows, without copying."""
+        for start in range(0, self.size, rows):
+            yield self.rows(start, start + rows)
 
     def with_inferred_truncation(self) -> Self:
         """The same transitions, also cut short where the next row does not continue the episode."""
         differ = self.next_observations[:-1] != self.observations[1:]
         truncated = self.truncated.copy()
         truncated[:-1] |= differ.any(axis=tuple(range(1, differ.ndim))) & ~self.terminated[:-1]
-        return self._replace(truncated=truncated)
+        return replace(self, truncated=truncated)
 
     def require_shapes(self) -> None:
         """Raise a ValueError if the shapes of the columns do not match."""
         if self.size == 0:
             raise ValueError("observations has no rows: at least one transition is needed")
-        for name, column in zip(self._fields, self, strict=True):
+        for name, column in self.columns().items():
             expected = self.observations.shape
             if name == "next_allowed":
                 expected = (self.size, *column.shape[1:2])
@@ -93,11 +130,15 @@ class Transitions(NamedTuple):
         """
         if all(
             isinstance(column, np.ndarray) and column.dtype.kind in _KINDS.get(name, "biuf")
-            for name, column in zip(self._fields, self, strict=True)
+            for name, column in self.columns().items()
         ):
             self.require_shapes()
             return self
-        return type(self).from_arrays(*self)
+        return self.checked()
+
+    def checked(self) -> Transitions:
+        """These transitions, with every value checked."""
+        return Transitions.from_arrays(**self.columns())
 
     def starts(self, before: Transitions | None = None) -> Mask:
         """In which rows an episode starts.
@@ -126,10 +167,9 @@ class Transitions(NamedTuple):
     def discounts(self, discount: float) -> float | Vector:
         """The discount gamma^tau of every transition, (N,); just gamma if it is that of all.
 
-        tau is how long a transition took, which only `TimedTransitions` say. Nothing comes after a
-        terminal state, so that its discount is 0.
+        Nothing comes after a terminal state, so that its discount is 0.
         """
-        elapsed = elapsed_in(self)
+        elapsed = self.elapsed
         if elapsed is None or discount in (0.0, 1.0):
             return discount
         if bool(((elapsed == 1.0) | self.terminated).all()):
@@ -143,128 +183,17 @@ class Transitions(NamedTuple):
         A transition that is repeated forever is worth r / (1 - gamma^tau), and one to a terminal
         state is worth r; a reward in every unit of time is worth 1 / (1 - gamma) times itself.
         """
-        elapsed = elapsed_in(self)
-        if elapsed is None or np.ndim(self.discounts(discount)) == 0:
+        if self.elapsed is None or np.ndim(self.discounts(discount)) == 0:
             return self.rewards
-        lasting = np.where(self.terminated, np.inf, elapsed)
+        lasting = np.where(self.terminated, np.inf, self.elapsed)
         rates: Vector = self.rewards * ((1.0 - discount) / -np.expm1(lasting * math.log(discount)))
         return rates
-
-    @property
-    def size(self) -> int:
-        """N, the number of transitions. ``len`` gives the number of columns instead."""
-        return len(self.observations)
-
-    def rows(self, start: int, stop: int) -> Transitions:
-        """The transitions from row ``start`` to before row ``stop``, without copying."""
-        return self.select(slice(start, stop))
-
-    def select(self, rows: Any) -> Transitions:
-        """The transitions of these rows: a slice, a mask, or their numbers."""
-        return type(self)._make(column[rows] for column in self)
-
-    def batches(self, rows: int) -> Iterator[Transitions]:
-        """Yield batches of this many rows, without copying."""
-        for start in range(0, self.size, rows):
-            yield self.rows(start, start + rows)
-
-
-class _Extended(Transitions):
-    """Transitions with columns that others do not have, which are the last of `_fields`."""
-
-    def __new__(cls, *columns: Any) -> Self:
-        """The columns in the order of `_fields`."""
-        return cls._make(columns)
-
-    @classmethod
-    def _make(cls, iterable: Iterable[Any]) -> Self:  # type: ignore[override]
-        made = tuple.__new__(cls, iterable)
-        if len(made) != len(cls._fields):
-            raise TypeError(f"expected {len(cls._fields)} columns, got {len(made)}")
-        return made
-
-    def _replace(self, **columns: Any) -> Self:
-        unknown = set(columns) - set(self._fields)
-        if unknown:
-            raise ValueError(f"there are no columns called {', '.join(sorted(unknown))}")
-        return self._make(columns.get(n, own) for n, own in zip(self._fields, self, strict=True))
-
-    @classmethod
-    def from_arrays(cls, *columns: ArrayLike | None) -> Self:
-        """Convert all columns and check every value, as `Transitions.from_arrays`."""
-        usual = len(Transitions._fields)
-        plain, more = columns[:usual], zip(cls._fields[usual:], columns[usual:], strict=True)
-        checked = cls(
-            *Transitions.from_arrays(*plain),  # type: ignore[arg-type]
-            *(_CHECKS[name](name, column) for name, column in more),
-        )
-        checked.require_shapes()
-        return checked
-
-
-class MaskedTransitions(_Extended):
-    """Transitions that know which actions are allowed after them.
-
-    They have one column more, ``next_allowed``: a row of flags, one for every action, shape (N,
-    actions). What follows a terminal state does not matter.
-    """
-
-    _fields = (*Transitions._fields, "next_allowed")  # type: ignore[assignment]
-    next_allowed = property(itemgetter(6), doc="Which actions are allowed next, (N, actions).")
-
-
-class TimedTransitions(_Extended):
-    """Transitions that take different times, as in a semi-Markov decision problem.
-
-    They have one column more, ``elapsed``: the time tau > 0 from s to s', in units of the time over
-    which the discount gamma applies once, shape (N,). What comes after a transition is discounted
-    by gamma^tau, and its reward is not discounted: Q(s, a) = E[r + gamma^tau Q(s', a')]. How long
-    it takes to come to a terminal state does not matter.
-    """
-
-    _fields = (*Transitions._fields, "elapsed")  # type: ignore[assignment]
-    elapsed = property(itemgetter(6), doc="How long every transition took, (N,).")
-
-
-class MaskedTimedTransitions(_Extended):
-    """Transitions with both ``next_allowed`` and ``elapsed``."""
-
-    _fields = (*Transitions._fields, "next_allowed", "elapsed")  # type: ignore[assignment]
-    next_allowed = property(itemgetter(6), doc="Which actions are allowed next, (N, actions).")
-    elapsed = property(itemgetter(7), doc="How long every transition took, (N,).")
-
-
-def extended(
-    transitions: Transitions, *, next_allowed: Mask | None = None, elapsed: Vector | None = None
-) -> Transitions:
-    """Plain transitions, with what is allowed after them and how long they took, if known."""
-    known = {"next_allowed": next_allowed, "elapsed": elapsed}
-    more = [name for name, column in known.items() if column is not None]
-    fields = (*Transitions._fields, *more)
-    kinds = (Transitions, MaskedTransitions, TimedTransitions, MaskedTimedTransitions)
-    kind = next(kind for kind in kinds if kind._fields == fields)
-    return kind._make([*transitions, *(known[name] for name in more)])
-
-
-def allowed_after(transitions: Transitions) -> Mask | None:
-    """Which actions are allowed after the transitions, shape (N, actions); None: all of them."""
-    return _further(transitions, "next_allowed")
-
-
-def elapsed_in(transitions: Transitions) -> Vector | None:
-    """How long the transitions took, shape (N,), in units of time; None: each of them 1."""
-    return _further(transitions, "elapsed")
-
-
-def _further(transitions: Transitions, name: str) -> NDArray[Any] | None:
-    fields = transitions._fields
-    return transitions[fields.index(name)] if name in fields else None
 
 
 def joined(chunks: list[Transitions]) -> Transitions:
     """The chunks as one. An episode that a chunk does not go on with counts as cut short."""
     parts = [
-        before._replace(truncated=before.truncated | _last_of_episode(before, after))
+        replace(before, truncated=before.truncated | _last_of_episode(before, after))
         for before, after in pairwise(chunks)
     ]
     return concatenated([*parts, chunks[-1]])
@@ -274,8 +203,8 @@ def concatenated(chunks: list[Transitions]) -> Transitions:
     """The chunks as one, as they are."""
     if len(chunks) == 1:
         return chunks[0]
-    columns = zip(*chunks, strict=True)
-    return type(chunks[0])._make(np.concatenate(column) for column in columns)
+    names = chunks[0].columns()
+    return Transitions(**{n: np.concatenate([getattr(c, n) for c in chunks]) for n in names})
 
 
 def _last_of_episode(before: Transitions, after: Transitions) -> Mask:
@@ -296,7 +225,7 @@ def cut_between(chunks: Iterable[tuple[str, Transitions]], inferred: bool) -> It
         if before is not None:
             last = before[1]
             if inferred or source != before[0]:
-                last = last._replace(truncated=last.truncated | _last_of_episode(last, chunk))
+                last = replace(last, truncated=last.truncated | _last_of_episode(last, chunk))
             yield last
         before = source, chunk
     if before is not None:
@@ -359,13 +288,6 @@ def _durations(name: str, values: ArrayLike) -> Vector:
     array = _numbers(name, values).astype(np.float64, copy=False)
     _require(array > 0.0, name, array, "must be above 0")
     return array
-
-
-#: how the columns that not all transitions have are checked
-_CHECKS: dict[str, Callable[[str, Any], NDArray[Any]]] = {
-    "next_allowed": _flags,
-    "elapsed": _durations,
-}
 
 
 def _require(holds: Mask, name: str, array: NDArray[Any], what: str) -> None:

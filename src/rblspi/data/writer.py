@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from rblspi.core.files import replacing
 from rblspi.data.parquet import METADATA
-from rblspi.data.transitions import Transitions, allowed_after, elapsed_in
+from rblspi.data.transitions import Transitions
 
 
 class ParquetWriter:
@@ -51,10 +51,10 @@ class ParquetWriter:
             "terminated": transitions.terminated,
             "truncated": transitions.truncated,
         }
-        allowed = allowed_after(transitions)
+        allowed = transitions.next_allowed
         if allowed is not None:
             columns |= _states("next_allowed", allowed)
-        elapsed = elapsed_in(transitions)
+        elapsed = transitions.elapsed
         if elapsed is not None:
             columns["elapsed"] = elapsed
         table = pa.table(columns)

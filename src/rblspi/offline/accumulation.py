@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import fields
 from functools import partial, reduce
 from hashlib import blake2b
 from os import PathLike
@@ -24,7 +25,7 @@ from rblspi.core.types import Integers, Matrix, Vector
 from rblspi.data.columns import Columns
 from rblspi.data.encoding import Naming
 from rblspi.data.log import is_log, read_log
-from rblspi.data.transitions import Transitions, allowed_after, elapsed_in
+from rblspi.data.transitions import Transitions
 from rblspi.features import Features
 from rblspi.model.buffer import TERMINAL
 from rblspi.model.statistics import Statistics, TDErrorSums, accumulate, empty
@@ -114,9 +115,10 @@ def chunks_of(
         return [data]
     if isinstance(data, tuple) and not any(isinstance(item, Transitions) for item in data):
         if len(data) not in (5, 6):
+            needed = [field.name for field in fields(Transitions)][:6]
             raise ValueError(
-                f"transitions has {len(data)} columns, but needs {', '.join(Transitions._fields)} "
-                "(the last may be omitted)"
+                f"transitions has {len(data)} columns, but needs {', '.join(needed)} (the last may "
+                "be omitted)"
             )
         return [Transitions.from_arrays(*data)]
     if is_log(data):
@@ -136,11 +138,11 @@ def chunks_of(
 
 def _require_elapsed(data: Transitions | tuple[Any, ...], columns: Columns) -> None:
     """Raise an error if nothing tells how long transitions in arrays took, and it matters."""
-    timed = isinstance(data, Transitions) and elapsed_in(data) is not None
+    timed = isinstance(data, Transitions) and data.elapsed is not None
     if columns.discount_per is not None and not timed:
         raise ValueError(
             f"discount_per={columns.discount_per}: arrays of transitions say how long these took, "
-            "in units of that time, as rblspi.data.TimedTransitions"
+            "in units of that time, as Transitions(..., elapsed=)"
         )
 
 
@@ -225,7 +227,7 @@ def _wrong_values_named(problem: Problem, chunk: Transitions) -> Iterator[None]:
     try:
         yield
     except (TypeError, ValueError):
-        type(chunk).from_arrays(*chunk)
+        chunk.checked()
         if problem.actions is not None and (chunk.actions >= problem.actions).any():
             row = int(np.argmax(chunk.actions >= problem.actions))
             raise ValueError(
@@ -260,7 +262,7 @@ def conformed(chunk: Transitions) -> Transitions:
 
 def _next_actions(problem: Problem, policy: BatchPolicy, batch: Transitions, y: Matrix) -> Integers:
     """The actions of a policy in the next states, checked; TERMINAL where the state is terminal."""
-    allowed = allowed_after(batch)
+    allowed = batch.next_allowed
     masks = () if allowed is None else (allowed,)
     chosen = np.asarray(policy(batch.next_observations, y, *masks))
     if chosen.shape != (batch.size,):
@@ -283,7 +285,7 @@ def _next_actions(problem: Problem, policy: BatchPolicy, batch: Transitions, y: 
 
 def _require_allowed(problem: Problem, batch: Transitions, chosen: Integers) -> None:
     """Raise an error if a policy takes an action that is not allowed."""
-    allowed = allowed_after(batch)
+    allowed = batch.next_allowed
     if allowed is None or problem.actions is None:
         return
     rows = np.flatnonzero(~batch.terminated)

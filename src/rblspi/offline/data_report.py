@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rblspi.core.types import Integers, Mask, Matrix, Vector
-from rblspi.data.transitions import Transitions, elapsed_in, joined
+from rblspi.data.transitions import Transitions, joined
 from rblspi.offline.accumulation import Data, chunks_of, conformed, not_empty
 from rblspi.offline.support import BAD, DOUBTFUL, GOOD, WORDS, Finding
 
@@ -103,7 +103,7 @@ def _facts(report: DataReport, counts: Integers, source: Any) -> Iterator[tuple[
     low, high = float(rows.rewards.min()), float(rows.rewards.max())
     spread = f"{low:.4g} to {high:.4g}, standard deviation {float(rows.rewards.std()):.4g}"
     yield "rewards", f"mean {float(rows.rewards.mean()):.4g}, {spread}"
-    elapsed = elapsed_in(rows)
+    elapsed = rows.elapsed
     if elapsed is not None and not rows.terminated.all():
         yield "elapsed", _elapsed(elapsed[~rows.terminated])
     shares = counts / rows.size

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rblspi.core import check
 from rblspi.core.types import Integers, Mask, Vector
-from rblspi.data.transitions import Transitions, elapsed_in, joined
+from rblspi.data.transitions import Transitions, joined
 from rblspi.features import BasisLike
 from rblspi.offline.accumulation import Data, Problem, batch_rows, chunks_of, conformed, not_empty
 from rblspi.offline.observed_space import build_features
@@ -77,7 +77,7 @@ class Episodes:
     @cached_property
     def elapsed(self) -> Vector:
         """How long every transition took, (N,): usually 1."""
-        elapsed = elapsed_in(self.log)
+        elapsed = self.log.elapsed
         return np.ones(self.log.size) if elapsed is None else elapsed
 
     @cached_property
@@ -149,7 +149,7 @@ class Episodes:
         none = np.zeros(self.log.size, np.int64)
         return replace(
             self,
-            log=self.log._replace(actions=none),
+            log=replace(self.log, actions=none),
             problem=self.problem._replace(actions=None),
             here=none,
             ahead=none,

@@ -13,7 +13,7 @@ from scipy.linalg import cho_factor, cho_solve
 from threadpoolctl import ThreadpoolController
 
 from rblspi.core.types import Array, Matrix, Vector
-from rblspi.data.transitions import Transitions, allowed_after
+from rblspi.data.transitions import Transitions
 from rblspi.features import Features
 from rblspi.offline.accumulation import (
     Problem,
@@ -194,7 +194,7 @@ def _targets_of_chunk(
     with _threads().limit(limits=1, user_api="blas"):
         for batch in chunk.batches(batch_rows(problem.features)):
             y = problem.features(batch.next_observations)
-            allowed = allowed_after(batch)
+            allowed = batch.next_allowed
             values = masked(y @ weights.T, allowed)
             best, past = values.argmax(axis=1), best_actions(y @ before.T, allowed)
             ahead = np.where(batch.terminated, 0.0, values.max(axis=1).clip(*limits))

@@ -87,7 +87,7 @@ def _range_of_chunk(chunk: Transitions) -> _Range:
     )
     found = one.merge(other)
     if not (np.isfinite(found.low).all() and np.isfinite(found.high).all()):
-        type(chunk).from_arrays(*chunk)  # names the row that is not finite
+        chunk.checked()  # names the row that is not finite
     return found
 
 

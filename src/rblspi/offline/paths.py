@@ -11,6 +11,7 @@ data where the policy would leave them: `local_model` follows a policy without j
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.spatial import KDTree
 
 from rblspi.core.types import Integers, Mask, Vector
-from rblspi.data.transitions import Transitions, elapsed_in, extended
+from rblspi.data.transitions import Transitions
 from rblspi.offline.observed_space import are_states
 from rblspi.policies.given import PolicyFunction
 
@@ -86,8 +87,7 @@ def follow_log(log: Transitions, discount: float, seed: int) -> Paths:
 
 def uncontrolled(log: Transitions) -> Transitions:
     """The log with a single action: what its policy chooses is a part of the environment."""
-    plain = Transitions._make(log[: len(Transitions._fields)])
-    return extended(plain._replace(actions=np.zeros_like(log.actions)), elapsed=elapsed_in(log))
+    return replace(log, actions=np.zeros_like(log.actions), next_allowed=None)
 
 
 def only_action(observations: NDArray[Any]) -> Integers:

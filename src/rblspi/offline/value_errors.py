@@ -146,7 +146,7 @@ def _with_models(posterior: Posterior, blstd: BLSTD, log: Transitions) -> Poster
     observations = np.concatenate([log.observations, log.next_observations])
     places = blstd.features_(observations).argmax(axis=1)
     size = blstd.features_.size
-    table = log._replace(observations=places[: log.size], next_observations=places[log.size :])
+    table = replace(log, observations=places[: log.size], next_observations=places[log.size :])
     assert blstd.policy_ is not None
     chosen = np.zeros(size, np.int64)
     chosen[places] = np.asarray(blstd.policy_(observations))

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from rblspi.core import check
 from rblspi.core.compiled import jit
 from rblspi.core.types import Mask, Matrix, Vector
-from rblspi.data.transitions import Transitions, allowed_after
+from rblspi.data.transitions import Transitions
 from rblspi.environments.lookup import EnvironmentLike, make
 from rblspi.features import BasisLike, Multilinear, as_basis, default_basis
 from rblspi.features.angles import components, coordinates_of
@@ -268,7 +268,7 @@ class FittedRmax(PlanningAgent):
 
     def _allowed(self, transitions: Transitions) -> Mask:
         """Which actions are allowed at the vertices: those in the nearest state seen."""
-        allowed, going = allowed_after(transitions), ~transitions.terminated
+        allowed, going = transitions.next_allowed, ~transitions.terminated
         if allowed is None or not going.any():
             return np.ones((self.features.size, self.actions), np.bool_)
         tree = tree_of(self._places(transitions.next_observations[going]), self._grid.turning)

@@ -39,7 +39,7 @@ import numpy as np
 
 from rblspi.core import check
 from rblspi.core.types import Array, Matrix, Vector
-from rblspi.data.transitions import Transitions, allowed_after
+from rblspi.data.transitions import Transitions
 from rblspi.environments.lookup import EnvironmentLike
 from rblspi.features import BasisLike
 from rblspi.features.bounds import is_unbounded, limits
@@ -231,7 +231,7 @@ class LBRL(PlanningAgent):
         start: Matrix | None = None,
     ) -> Matrix:
         """The value function of models and of draws of noise."""
-        if allowed_after(transitions) is not None:
+        if transitions.next_allowed is not None:
             raise ValueError(
                 "the environment has action masks, and LBRL plans with next states that it "
                 "imagines, of which nobody knows what is allowed there: take RLSVI or RBLSPI"

@@ -19,7 +19,7 @@ from scipy.linalg import cholesky, solve_triangular
 from scipy.sparse import csr_matrix, issparse, vstack
 
 from rblspi.core.types import Matrix, Vector
-from rblspi.data.transitions import Transitions, allowed_after
+from rblspi.data.transitions import Transitions
 from rblspi.features import Features
 from rblspi.policies.choice import masked
 
@@ -90,7 +90,7 @@ class Rows(NamedTuple):
         places = [np.flatnonzero(transitions.actions == a) for a in range(actions)]
         rows = [x[place] for place in places]
         going = np.where(transitions.terminated, 0.0, 1.0)
-        allowed = allowed_after(transitions)
+        allowed = transitions.next_allowed
         return cls(rows, places, transitions.rewards, y, going, allowed)
 
     def in_order(self) -> Any:

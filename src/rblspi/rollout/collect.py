@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -14,7 +15,7 @@ import numpy as np
 from rblspi.core import check
 from rblspi.core.compiled import jit_borrowing, jit_inlined
 from rblspi.core.types import Allowed, Integers, Mask, Matrix, Vector
-from rblspi.data.transitions import Transitions, extended
+from rblspi.data.transitions import Transitions
 from rblspi.environments.base import runs_compiled
 from rblspi.environments.lookup import discrete_actions, make
 from rblspi.environments.masks import checked_masks
@@ -65,7 +66,7 @@ def collect(
         steps -= len(log)
         left -= ended
         found = _as_transitions(log, vector_space(environment.observation_space))
-        yield extended(found, next_allowed=masks)
+        yield replace(found, next_allowed=masks)
 
 
 def random_walk(env: gym.Env[Any, Any] | str, transitions: int, seed: int) -> Transitions:

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from rblspi.core.check import LARGEST_COUNT
 from rblspi.core.compiled import jit_borrowing, jit_inlined
 from rblspi.core.types import Integers, Mask, Matrix, Vector
-from rblspi.data.transitions import Transitions, extended
+from rblspi.data.transitions import Transitions
 from rblspi.rollout.transition import CONTINUES, TERMINATED, TRUNCATED, Transition
 
 #: transitions that most agents keep, unless their observations are large
@@ -99,11 +99,11 @@ class Memory(NamedTuple):
             for column in (self.observations, self.next_observations)
         )
         allowed = self.next_allowed[order].astype(np.bool_)
-        kept_rows = Transitions(
+        return Transitions(
             *(before, self.actions[order], self.rewards[order], after, terminated),
-            last & ~terminated,
+            truncated=last & ~terminated,
+            next_allowed=None if allowed.all() else allowed,
         )
-        return extended(kept_rows, next_allowed=None if allowed.all() else allowed)
 
 
 def capacity_for(inputs: int, most: int = CAPACITY) -> int:
