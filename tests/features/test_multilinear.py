@@ -4,7 +4,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from rblspi.features import Multilinear, basis_from_settings
+from rblspi.features import Multilinear
 
 PLANE = gym.spaces.Box(np.array([-1.0, 2.0]), np.array([1.0, 5.0]), dtype=np.float64)
 INSIDE = np.random.default_rng(0).uniform(PLANE.low, PLANE.high, (200, 2))
@@ -85,14 +85,6 @@ def test_about_ten_thousand_vertices_are_shared_among_the_dimensions() -> None:
     assert Multilinear(None).build(PLANE).size == 100**2
     assert Multilinear(None, angles=((0, 1),)).build(PAIR).size == 100**2
     assert Multilinear(None).build(PAIR).size == 22**3
-
-
-def test_settings_of_before_there_were_angles_have_none() -> None:
-    stored = {"basis": "Multilinear", "vertices": 5, "low": None, "high": None}
-    assert basis_from_settings(stored) == Multilinear(5, angles=())
-    line = basis_from_settings(stored).build(RING)
-    np.testing.assert_array_equal(line([-np.pi, 2.0]), np.eye(25)[0])
-    np.testing.assert_array_equal(line([np.pi, 2.0]), np.eye(25)[20])
 
 
 @pytest.mark.parametrize("angles", [((0, 2),), ((1, 0),), ((0, 1), (1, 2)), ((0, 1), 1), (0, 0)])

@@ -7,20 +7,16 @@ every such pair in place of the two.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from rblspi.core.compiled import jit_borrowing
-from rblspi.core.types import Integers, Mask, Matrix, Vector
+from rblspi.core.types import Mask, Matrix, Vector
 from rblspi.features.bounds import circles, is_unbounded
+from rblspi.features.primitives import CIRCLE, LINE, PAIR, first_components
 
 #: components that are angles, such as 2, and pairs of them that are one, such as (0, 1)
 AnglesAndPairs = int | Sequence[int | Sequence[int]] | None
-
-#: what a coordinate is: a component on a line, one on a circle, or the angle of two of them
-LINE, CIRCLE, PAIR = 0, 1, 2
 
 #: of x^2 + y^2 = 1 where x and y are rounded to float32
 ROUNDING = 1e-6
@@ -56,31 +52,12 @@ def kinds_of_coordinates(low: Vector, high: Vector, angles: AnglesAndPairs) -> V
     )
 
 
-def first_components(kinds: Vector) -> Integers:
-    """The component, or the first of the two, that every coordinate is made of."""
-    used = np.where(kinds == PAIR, 2, 1)
-    return np.cumsum(used) - used
-
-
 def coordinates_of(observations: Matrix, kinds: Vector) -> Matrix:
     """The coordinates of observations, shape (N, d), as rows."""
     x = observations[:, first_components(kinds)].astype(np.float64)
     pairs = kinds == PAIR
     x[:, pairs] = np.arctan2(observations[:, first_components(kinds)[pairs] + 1], x[:, pairs])
     return x
-
-
-@jit_borrowing
-def coordinates(kinds: Vector, observation: Vector, point: Vector) -> None:
-    """Write the coordinates of an observation."""
-    i = 0
-    for d in range(len(kinds)):
-        if kinds[d] == PAIR:
-            point[d] = math.atan2(observation[i + 1], observation[i])
-            i += 2
-        else:
-            point[d] = observation[i]
-            i += 1
 
 
 def find_angles(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from rblspi.core.compiled import FEATURES, MATRIX, VECTOR, Entry, function_type, is_compiled
 from rblspi.core.types import Array, Matrix, Vector
+from rblspi.features.primitives import Stage
 
 #: The posterior over more features than this would not fit in memory: its precision matrix
 #: takes 80 GB.
@@ -32,7 +33,8 @@ class Features(NamedTuple):
     that for every row, ``batch_function`` maps observations, shape (N, d), to features, (N, n).
 
     ``constant`` has weights u of the constant function: phi(s)'u = 1 for every s. None means that
-    the features have no such weights, or that they are not known.
+    the features have no such weights, or that they are not known. ``stages`` is what the features
+    are composed of; a user's own function has none.
     """
 
     function: Callable[[Vector, Vector, Vector], None]
@@ -41,6 +43,7 @@ class Features(NamedTuple):
     shape: tuple[int, ...]  # of one observation; () in a Discrete space
     batch_function: Callable[[Matrix], Matrix] | None = None
     constant: Vector | None = None
+    stages: tuple[Stage, ...] = ()
 
     @property
     def input_size(self) -> int:
@@ -130,11 +133,6 @@ class Basis(ABC):
     def settings(self) -> dict[str, Any]:
         """Return the recipe as plain data; ``"basis"`` holds the name of the class."""
         return {"basis": type(self).__name__, **asdict(self)}
-
-    @classmethod
-    def from_settings(cls, settings: Mapping[str, Any]) -> Self:
-        """The basis of these settings, without the name of the class."""
-        return cls(**settings)
 
     def _require_feasible(self, size: int) -> int:
         if size > MOST_FEATURES:

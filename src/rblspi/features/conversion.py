@@ -123,6 +123,6 @@ def basis_from_settings(settings: Mapping[str, Any]) -> Basis:
             "as basis="
         )
     try:
-        return BASES[name].from_settings(arguments)
+        return BASES[name](**arguments)
     except TypeError as error:
         raise ValueError(f"settings {dict(settings)} do not describe a basis: {error}") from error

@@ -3,85 +3,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 import gymnasium as gym
 import numpy as np
 
-from rblspi.core.compiled import jit, jit_borrowing
-from rblspi.core.types import Integers, Mask, Matrix, Vector
-from rblspi.features.angles import (
-    LINE,
-    PAIR,
-    AnglesAndPairs,
-    components,
-    coordinates,
-    first_components,
-    kinds_of_coordinates,
-)
+from rblspi.core.types import Mask, Matrix, Vector
+from rblspi.features.angles import AnglesAndPairs, components, kinds_of_coordinates
 from rblspi.features.base import Basis, Features
 from rblspi.features.bounds import Bound, bounds, counts_per_dimension, observation_shape
+from rblspi.features.composition import composed
+from rblspi.features.primitives import (
+    LINE,
+    NUMBERS,
+    PAIR,
+    coordinates,
+    first_components,
+    interpolation,
+)
 
 #: in all, where their number is not given: a plan on them takes a tenth of a second
 VERTICES = 10_000
-#: numbers in the parameters for every coordinate: vertices, low, 1 / spacing, and its kind
-NUMBERS = 4
-
-
-@jit
-def _multilinear(parameters: Vector, observation: Vector, out: Vector) -> None:
-    """phi_g(s) = prod_d max(0, 1 - |v_d - g_d|), where v is s in units of the spacing, clipped.
-
-    ``parameters`` holds, for every coordinate: the number of vertices, low, 1 / spacing, its kind.
-    """
-    for i in range(len(out)):
-        out[i] = 0.0
-    corners = 2 ** len(observation)
-    places, shares = np.empty(corners, np.int64), np.empty(corners)
-    interpolate(parameters, observation, places, shares)
-    for i in range(corners):
-        out[places[i]] += shares[i]
-
-
-@jit
-def _multilinear_with_angles(parameters: Vector, observation: Vector, out: Vector) -> None:
-    """The same of the coordinates of s; |v_d - g_d| is the shorter way around a circle."""
-    point = np.empty(len(parameters) // NUMBERS)
-    coordinates(parameters[NUMBERS - 1 :: NUMBERS], observation, point)
-    _multilinear(parameters, point, out)
-
-
-@jit_borrowing
-def interpolate(parameters: Vector, point: Vector, places: Integers, shares: Vector) -> None:
-    """The vertices around a point, which may have shares of 0, and what share each has in it.
-
-    Both are written for the 2^d corners of the cell. ``parameters`` are those of the features.
-    """
-    count = 1
-    places[0], shares[0] = 0, 1.0
-    for d in range(len(point)):
-        vertices = int(parameters[NUMBERS * d])
-        along = (point[d] - parameters[NUMBERS * d + 1]) * parameters[NUMBERS * d + 2]
-        cell, share = 0, 0.0  # also of what is not a number
-        if parameters[NUMBERS * d + 3] != LINE:
-            along %= vertices
-            if along < vertices:  # it is equal for -1e-20
-                cell = int(along)
-                share = along - cell
-        elif along >= vertices - 1.0:
-            cell, share = vertices - 2, 1.0
-        elif along > 0.0:
-            cell = int(along)
-            share = along - cell
-        following = cell + 1 if cell + 1 < vertices else 0
-        for i in range(count):
-            places[count + i] = places[i] * vertices + following
-            shares[count + i] = shares[i] * share
-            places[i] = places[i] * vertices + cell
-            shares[i] *= 1.0 - share
-        count *= 2
 
 
 class Grid(NamedTuple):
@@ -95,7 +39,7 @@ class Grid(NamedTuple):
     @classmethod
     def of(cls, features: Features) -> Self:
         """The grid of features that `Multilinear` made."""
-        return cls(*features.parameters.reshape(-1, NUMBERS).T)
+        return cls(*features.stages[-1].parameters.reshape(-1, NUMBERS).T)
 
     @property
     def parameters(self) -> Vector:
@@ -169,12 +113,6 @@ class Multilinear(Basis):
         size = self._require_feasible(math.prod(vertices))
         grid = Grid(np.array(vertices, np.float64), low, np.ones_like(low), kinds)
         grid = grid._replace(slope=grid.cells / (high - low))
-        function = _multilinear_with_angles if grid.turning.any() else _multilinear
-        return Features(
-            *(function, grid.parameters, size, observation_shape(space)), constant=np.ones(size)
-        )
-
-    @classmethod
-    def from_settings(cls, settings: Mapping[str, Any]) -> Self:
-        """The basis of some settings; those of before there were angles have none."""
-        return cls(**{"angles": (), **settings})
+        angles = [coordinates(kinds)] if PAIR in kinds else []
+        stages = *angles, interpolation(grid.parameters)
+        return composed(observation_shape(space), *stages, constant=np.ones(size))

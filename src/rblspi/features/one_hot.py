@@ -8,39 +8,10 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from rblspi.core.compiled import jit
-from rblspi.core.types import Vector
 from rblspi.features.base import Basis, Features
 from rblspi.features.bounds import finite_values, observation_shape, states_of
-
-
-@jit
-def _one_hot(parameters: Vector, observation: Vector, out: Vector) -> None:
-    """``parameters`` holds the first value and the number of values of every component."""
-    for i in range(len(out)):
-        out[i] = 0.0
-    first = 0
-    for d in range(len(observation)):
-        value = observation[d] - parameters[2 * d]
-        values = int(parameters[2 * d + 1])
-        if 0.0 <= value < values:
-            out[first + int(value)] = 1.0
-        first += values
-
-
-@jit
-def _one_hot_joint(parameters: Vector, observation: Vector, out: Vector) -> None:
-    """The same parameters; combinations are counted with the last component fastest."""
-    for i in range(len(out)):
-        out[i] = 0.0
-    place = 0
-    for d in range(len(observation)):
-        value = observation[d] - parameters[2 * d]
-        values = int(parameters[2 * d + 1])
-        if not 0.0 <= value < values:
-            return
-        place = place * values + int(value)
-    out[place] = 1.0
+from rblspi.features.composition import composed
+from rblspi.features.primitives import combination, indicators, scale
 
 
 @dataclass(frozen=True)
@@ -70,11 +41,12 @@ class OneHot(Basis):
                 "choose another basis, for example TileCoding()"
             )
         start, values = found
-        parameters = np.column_stack([start, values]).ravel()
-        shape = observation_shape(space)
+        shape, counts = observation_shape(space), values.astype(int).tolist()
+        stages = [scale(start, np.ones_like(start))]
         if self.joint:
             size = self._require_feasible(states_of(space) or 0)
-            return Features(_one_hot_joint, parameters, size, shape, constant=np.ones(size))
-        size = self._require_feasible(int(values.sum()))
-        constant = np.full(size, 1.0 / len(values))  # the indicators of a component add up to 1
-        return Features(_one_hot, parameters, size, shape, constant=constant)
+            stages += [combination(counts), indicators([size])]
+            return composed(shape, *stages, constant=np.ones(size))
+        size = self._require_feasible(sum(counts))
+        constant = np.full(size, 1.0 / len(counts))  # the indicators of a component add up to 1
+        return composed(shape, *stages, indicators(counts), constant=constant)

@@ -10,27 +10,10 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from rblspi.core.compiled import jit
-from rblspi.core.types import Vector
 from rblspi.features.base import Basis, Features, constant_at
 from rblspi.features.bounds import Bound, bounds, counts_per_dimension, observation_shape
-
-
-@jit
-def _polynomial(parameters: Vector, observation: Vector, out: Vector) -> None:
-    """1, then u_d = (s_d - low_d) * slope_d, then the products of two earlier features.
-
-    ``parameters`` holds low and slope for every dimension, and then, for every monomial of
-    degree two or more, the indices of the two features whose product it is.
-    """
-    dimensions = len(observation)
-    out[0] = 1.0
-    for d in range(dimensions):
-        out[1 + d] = (observation[d] - parameters[2 * d]) * parameters[2 * d + 1]
-    position = 2 * dimensions
-    for i in range(1 + dimensions, len(out)):
-        out[i] = out[int(parameters[position])] * out[int(parameters[position + 1])]
-        position += 2
+from rblspi.features.composition import composed
+from rblspi.features.primitives import monomials, scale
 
 
 @dataclass(frozen=True)
@@ -70,19 +53,12 @@ class Polynomial(Basis):
         size = self._require_feasible(math.comb(len(low) + degree, degree))
         slope = self.scale / (high - low)
         # A monomial is written as the sorted tuple of the dimensions whose product it is.
-        monomials = [
+        every = [
             monomial
             for total in range(degree + 1)
             for monomial in combinations_with_replacement(range(len(low)), total)
         ]
-        place = {monomial: i for i, monomial in enumerate(monomials)}
-        products = [
-            place[factor]
-            for monomial in monomials[1 + len(low) :]
-            for factor in (monomial[:-1], monomial[-1:])
-        ]
-        parameters = np.concatenate([np.column_stack([low, slope]).ravel(), products])
-        return Features(
-            *(_polynomial, parameters, size, observation_shape(space)),
-            constant=constant_at(0, size),
-        )
+        place = {monomial: i for i, monomial in enumerate(every)}
+        pairs = [(place[monomial[:-1]], place[monomial[-1:]]) for monomial in every[1 + len(low) :]]
+        stages = scale(low, slope), monomials(len(low), np.array(pairs, int).reshape(-1, 2))
+        return composed(observation_shape(space), *stages, constant=constant_at(0, size))

@@ -11,9 +11,8 @@ import gymnasium as gym
 import numpy as np
 from scipy.special import ndtri
 
-from rblspi.core.compiled import jit
-from rblspi.core.types import Matrix, Vector
-from rblspi.features.base import Basis, Features, constant_at
+from rblspi.core.types import Matrix
+from rblspi.features.base import Basis, Features
 from rblspi.features.bounds import (
     Angles,
     Bound,
@@ -23,45 +22,8 @@ from rblspi.features.bounds import (
     observation_shape,
     per_dimension,
 )
-
-
-@jit
-def _random_fourier(parameters: Vector, observation: Vector, out: Vector) -> None:
-    """m^-1/2 cos(w_i . u) for all i, then m^-1/2 sin(w_i . u), then a constant 1.
-
-    The products w_i . u are collected in the place of the cosines, one dimension after the other.
-    On a circle the angle t stands for two dimensions, cos(t) / (2 pi) and sin(t) / (2 pi).
-
-    ``parameters`` holds, for every dimension, whether it is a circle, low and 1 / (high - low);
-    then the m components of the frequencies along each dimension, and along both of a circle.
-    """
-    m = len(out) // 2
-    for i in range(m):
-        out[i] = 0.0
-    start = 3 * len(observation)
-    for d in range(len(observation)):
-        u = (observation[d] - parameters[3 * d + 1]) * parameters[3 * d + 2]
-        if parameters[3 * d] > 0.0:
-            turn = 2.0 * math.pi * u
-            _add_multiple(out, m, math.cos(turn) / (2.0 * math.pi), parameters, start)
-            start += m
-            u = math.sin(turn) / (2.0 * math.pi)
-        _add_multiple(out, m, u, parameters, start)
-        start += m
-    scale = 1.0 / math.sqrt(m)
-    for i in range(m):
-        phase = out[i]
-        out[i] = scale * math.cos(phase)
-        out[m + i] = scale * math.sin(phase)
-    out[2 * m] = 1.0
-
-
-@jit
-def _add_multiple(out: Vector, m: int, factor: float, parameters: Vector, start: int) -> None:
-    """Add a multiple of m parameters to the first m entries."""
-    first = np.uint64(start)  # unsigned indices spare compiled code the check for negative ones
-    for i in range(np.uint64(m)):
-        out[i] += factor * parameters[first + i]
+from rblspi.features.composition import composed
+from rblspi.features.primitives import affine, rings, scale, waves
 
 
 @dataclass(frozen=True)
@@ -117,15 +79,12 @@ class RandomFourier(Basis):
             raise ValueError(
                 f"features={size} must be even: every frequency has a cosine and a sine"
             )
-        size = self._require_feasible(size + 1)
-        lines = np.column_stack([circular, low, 1.0 / (high - low)])
+        self._require_feasible(size + 1)
         along = np.repeat(width, np.where(circular, 2, 1))
         frequencies = _normal_draws(self.seed, (len(along), size // 2)) / along[:, None]
-        parameters = np.concatenate([lines.ravel(), frequencies.ravel()])
-        return Features(
-            *(_random_fourier, parameters, size, observation_shape(space)),
-            constant=constant_at(-1, size),
-        )
+        units = scale(low, 1.0 / (high - low)), rings(circular)
+        phases = affine(frequencies), waves(size // 2)
+        return composed(observation_shape(space), *units, *phases, one=True)
 
 
 def _normal_draws(seed: int, shape: tuple[int, int]) -> Matrix:

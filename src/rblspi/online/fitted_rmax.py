@@ -37,7 +37,8 @@ from rblspi.environments.lookup import EnvironmentLike, make
 from rblspi.features import BasisLike, Multilinear, as_basis, default_basis
 from rblspi.features.angles import components, coordinates_of
 from rblspi.features.bounds import bounds, circles, input_size
-from rblspi.features.multilinear import Grid, interpolate
+from rblspi.features.multilinear import Grid
+from rblspi.features.primitives import interpolate
 from rblspi.offline.fitted_q import attainable
 from rblspi.offline.value_errors import evaluate_values
 from rblspi.online.agent import Cost
@@ -203,7 +204,7 @@ class FittedRmax(PlanningAgent):
         self.basis = replace(self.basis, low=low.tolist(), high=high.tolist())
         self.features = self.basis.build(space)
         self.session.see_through(self.features)
-        return _values_at(self._grid.points(), before.parameters, weights)
+        return _values_at(self._grid.points(), Grid.of(before).parameters, weights)
 
     @property
     def _grid(self) -> Grid:

@@ -14,7 +14,7 @@ from scipy.spatial import cKDTree
 
 from rblspi.core.compiled import jit
 from rblspi.core.types import Integers, Mask, Matrix, Vector
-from rblspi.features.multilinear import interpolate
+from rblspi.features.primitives import interpolate
 
 #: penalty of the slopes of displacements: a few transitions close together tell of none
 RIDGE = 0.01

@@ -17,6 +17,7 @@ from rblspi.core.archive import printable
 from rblspi.core.files import replacing, write_text
 from rblspi.core.types import Vector
 from rblspi.features import BASES
+from rblspi.features import primitives as p
 from rblspi.features.bounds import input_size
 from rblspi.policies import standalone
 
@@ -37,7 +38,7 @@ def export(policy: LinearPolicy, path: str | PathLike[str], std: bool | None = N
     elif target.suffix == ".onnx":
         from rblspi.policies.onnx_graph import onnx_file
 
-        content = onnx_file(model)
+        content = onnx_file(policy, bool(policy.pessimism) if std is None else std)
         with replacing(target) as temporary:
             temporary.write_bytes(content)
     else:
@@ -76,25 +77,61 @@ def model_of(policy: LinearPolicy, std: bool = False) -> dict[str, Any]:
 
 def basis_numbers(policy: LinearPolicy) -> dict[str, Any]:
     """The numbers of the basis, by name."""
-    function = getattr(policy.features.function, "__name__", "")
-    if type(policy.basis).__name__ not in BASES or function not in _NUMBERS:
+    stages = policy.features.stages
+    if not stages:
         raise ValueError(
             f"{policy.basis} cannot be exported: it is no basis of this library; "
             f"{', '.join(BASES)} are"
         )
-    kind, numbers = _NUMBERS[function]
-    found = numbers(policy.features.parameters, policy.features.input_size)
+    kind, found = _numbers([stage.code for stage in stages], [s.parameters for s in stages])
     return {"kind": kind} | {
         name: value.tolist() if isinstance(value, np.ndarray) else value
         for name, value in found.items()
     }
 
 
-def _rbf_grid(parameters: Vector, dimensions: int) -> dict[str, Any]:
+def _numbers(codes: list[int], parameters: list[Vector]) -> tuple[str, dict[str, Any]]:
+    last = parameters[-1]
+    low, slope = parameters[0].reshape(-1, 4).T[:2] if codes[0] == p.SCALE else (last, last)
+    line = {"low": low, "slope": slope}
+    if codes[-1] == p.GAUSSIANS:
+        return "RBFGrid", _rbf_grid(last)
+    if codes[-1] == p.PRODUCTS:
+        return "RBFGridWithAngles", _rbf_grid_with_angles(parameters[0])
+    if codes[-1] == p.MONOMIALS:
+        return "Polynomial", line | {"products": last.astype(np.int64).reshape(-1, 2)}
+    if codes[-1] == p.COSINES:
+        return "Fourier", line | {"order": last.astype(np.int64)}
+    if codes[-1] == p.WAVES:
+        matrix = parameters[2].reshape(-1, len(parameters[2]) // (1 + _rows(parameters[1])))[1:]
+        return "RandomFourier", line | {"circles": parameters[1] > 0, "frequencies": matrix}
+    if codes[-1] == p.INTERPOLATION:
+        vertices, low, slope, kinds = last.reshape(-1, 4).T
+        grid = {"vertices": vertices.astype(np.int64), "low": low, "slope": slope}
+        if kinds.any():
+            return "MultilinearWithAngles", grid | {"kinds": kinds.astype(np.int64)}
+        return "Multilinear", grid
+    if codes[-1] == p.TILES:
+        tiles = last[2 : 2 + len(line["low"])]
+        moves = last[2 + len(tiles) :].reshape(-1, len(tiles))
+        return "TileCoding", line | {
+            "tiles": tiles.astype(np.int64),
+            "active": float(last[1]),
+            "displacements": moves,
+        }
+    kind = "OneHotJoint" if p.COMBINATION in codes else "OneHot"
+    return kind, {"first": low, "counts": parameters[1].astype(np.int64)}
+
+
+def _rows(circular: Vector) -> int:
+    return len(circular) + int(circular.sum())
+
+
+def _rbf_grid(parameters: Vector) -> dict[str, Any]:
     centres: list[list[float]] = []
     widths: list[float] = []
     position = 0
-    for _ in range(dimensions):  # the last dimension comes first
+    while position < len(parameters):  # the last dimension comes first
         cells = int(parameters[position])
         widths.insert(0, 1.0 / float(parameters[position + 1]))
         centres.insert(0, parameters[position + 4 : position + 4 + cells].tolist())
@@ -102,75 +139,16 @@ def _rbf_grid(parameters: Vector, dimensions: int) -> dict[str, Any]:
     return {"centres": centres, "widths": widths}
 
 
-def _rbf_grid_with_angles(parameters: Vector, dimensions: int) -> dict[str, Any]:
+def _rbf_grid_with_angles(parameters: Vector) -> dict[str, Any]:
     axes: list[tuple[list[float], float, float]] = []
     position = 0
-    for _ in range(dimensions):  # the last dimension comes first
+    while position < len(parameters):
         cells, turn, precision = int(parameters[position]), *parameters[position + 1 : position + 3]
         centres = parameters[position + 3 : position + 3 + cells].tolist()
-        axes.insert(0, (centres, float(turn), float(precision)))
+        axes.append((centres, float(turn), float(precision)))
         position += 3 + cells
     names = ("centres", "turns", "precisions")
     return {name: [axis[i] for axis in axes] for i, name in enumerate(names)}
-
-
-def _random_fourier(parameters: Vector, dimensions: int) -> dict[str, Any]:
-    circles, low, slope = parameters[: 3 * dimensions].reshape(-1, 3).T
-    along = dimensions + int(circles.sum())
-    frequencies = parameters[3 * dimensions :].reshape(along, -1)
-    return {"circles": circles > 0, "low": low, "slope": slope, "frequencies": frequencies}
-
-
-def _polynomial(parameters: Vector, dimensions: int) -> dict[str, Any]:
-    lines = parameters[: 2 * dimensions].reshape(-1, 2)
-    products = parameters[2 * dimensions :].astype(np.int64).reshape(-1, 2)
-    return {"low": lines[:, 0], "slope": lines[:, 1], "products": products}
-
-
-def _fourier(parameters: Vector, dimensions: int) -> dict[str, Any]:
-    order, low, slope = parameters.reshape(-1, 3).T
-    return {"order": order.astype(np.int64), "low": low, "slope": slope}
-
-
-def _multilinear(parameters: Vector, dimensions: int) -> dict[str, Any]:
-    vertices, low, slope, _ = parameters.reshape(-1, 4).T
-    return {"vertices": vertices.astype(np.int64), "low": low, "slope": slope}
-
-
-def _multilinear_with_angles(parameters: Vector, dimensions: int) -> dict[str, Any]:
-    kinds = parameters.reshape(-1, 4)[:, 3].astype(np.int64)
-    return _multilinear(parameters, dimensions) | {"kinds": kinds}
-
-
-def _tile_coding(parameters: Vector, dimensions: int) -> dict[str, Any]:
-    tiles, low, slope = parameters[2 : 2 + 3 * dimensions].reshape(-1, 3).T
-    return {
-        "tiles": tiles.astype(np.int64),
-        "low": low,
-        "slope": slope,
-        "active": float(parameters[1]),
-        "displacements": parameters[2 + 3 * dimensions :].reshape(-1, dimensions),
-    }
-
-
-def _one_hot(parameters: Vector, dimensions: int) -> dict[str, Any]:
-    first, counts = parameters.reshape(-1, 2).T
-    return {"first": first, "counts": counts.astype(np.int64)}
-
-
-#: by the compiled function of the features: the name of their kind, and what takes them apart
-_NUMBERS = {
-    "_rbf_grid": ("RBFGrid", _rbf_grid),
-    "_rbf_grid_with_angles": ("RBFGridWithAngles", _rbf_grid_with_angles),
-    "_polynomial": ("Polynomial", _polynomial),
-    "_fourier": ("Fourier", _fourier),
-    "_random_fourier": ("RandomFourier", _random_fourier),
-    "_multilinear": ("Multilinear", _multilinear),
-    "_multilinear_with_angles": ("MultilinearWithAngles", _multilinear_with_angles),
-    "_tile_coding": ("TileCoding", _tile_coding),
-    "_one_hot": ("OneHot", _one_hot),
-    "_one_hot_joint": ("OneHotJoint", _one_hot),
-}
 
 
 def _module(model: dict[str, Any]) -> str:

@@ -1,0 +1,675 @@
+"""What bases are composed of: each primitive has one compiled evaluator and one ONNX emitter.
+
+A primitive is three functions that stand together. The first makes a `Stage` of plain numbers. The
+evaluator ``(parameters, given, out)`` is compiled and writes what the stage computes of one vector.
+The emitter ``(graph, x, ...)`` adds the same to an ONNX graph for rows of such vectors; calling
+``graph(operator, *inputs)`` adds a node and returns the name of its output. ONNX Runtime lacks some
+operators in float64, such as the arc tangent. `composition` puts stages together.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rblspi.core.compiled import jit, jit_borrowing
+from rblspi.core.types import Integers, Matrix, Vector
+
+#: what evaluates a stage; see `composition`
+SCALE, COORDINATES, RINGS, AFFINE, WAVES, COSINES, MONOMIALS = range(7)
+GAUSSIANS, BUMPS, PRODUCTS, INTERPOLATION, TILES, COMBINATION, INDICATORS = range(7, 14)
+
+#: what a coordinate is: a component on a line, one on a circle, or the angle of two of them
+LINE, CIRCLE, PAIR = 0, 1, 2
+
+#: for ``graph(operator, *inputs, **attributes)``, whose inputs are names and arrays
+Graph = Callable[..., str]
+
+
+class Stage(NamedTuple):
+    """One step from an observation to features."""
+
+    code: int  # of the evaluator
+    parameters: Vector  # of the evaluator
+    size: int  # how many numbers it writes
+    emit: Callable[..., Any]  # from (graph, x) to a name, shape (N, size), or to `Active`
+
+
+class Active(NamedTuple):
+    """Rows of numbers most of which are 0, in an ONNX graph."""
+
+    places: str  # of the others, int64, shape (N, K); behind the last place stands one for nothing
+    values: Vector  # which they have, by place
+
+
+def product(graph: Graph, x: str | Active, matrix: Matrix) -> str:
+    """The name of x M, shape (N, m)."""
+    if isinstance(x, str):
+        return graph("MatMul", x, matrix)
+    rows = np.concatenate([x.values[:, None] * matrix, np.zeros((1, matrix.shape[1]))])
+    return graph("ReduceSum", graph("Gather", rows, x.places), np.array([1]), keepdims=0)
+
+
+def _column(graph: Graph, x: str, d: int) -> str:
+    return graph("Gather", x, np.array([d]), axis=1)
+
+
+def _whole(graph: Graph, x: str) -> str:
+    return graph("Cast", x, to="INT64")
+
+
+# Scaling ------------------------------------------------------------------------------------------
+
+
+def scale(low: Vector, slope: Vector, least: float = -math.inf, most: float = math.inf) -> Stage:
+    """u_d = (x_d - low_d) * slope_d, clipped to [least, most]."""
+    limits = np.full((len(low), 2), (least, most))
+    parameters = np.column_stack([low, slope, limits]).ravel()
+    return Stage(SCALE, parameters, len(low), partial(_emit_scale, low, slope, least, most))
+
+
+@jit_borrowing
+def evaluate_scale(parameters: Vector, given: Vector, out: Vector) -> None:
+    """Low, slope and both limits are listed for every dimension."""
+    for d in range(len(given)):
+        u = (given[d] - parameters[4 * d]) * parameters[4 * d + 1]
+        if u < parameters[4 * d + 2]:
+            u = parameters[4 * d + 2]
+        elif u > parameters[4 * d + 3]:
+            u = parameters[4 * d + 3]
+        out[d] = u
+
+
+def _emit_scale(low: Vector, slope: Vector, least: float, most: float, graph: Graph, x: str) -> str:
+    u = graph("Mul", graph("Sub", x, low), slope)
+    return graph("Min", graph("Max", u, np.array(least)), np.array(most))
+
+
+# Angles -------------------------------------------------------------------------------------------
+
+
+def coordinates(kinds: Vector) -> Stage:
+    """Components as they are, and atan2 of every pair of a cosine and a sine."""
+    return Stage(COORDINATES, kinds, len(kinds), partial(_emit_coordinates, kinds))
+
+
+def first_components(kinds: Vector) -> Integers:
+    """The component, or the first of the two, that every coordinate is made of."""
+    used = np.where(kinds == PAIR, 2, 1)
+    return np.cumsum(used) - used
+
+
+@jit_borrowing
+def evaluate_coordinates(kinds: Vector, given: Vector, out: Vector) -> None:
+    """The parameters are the kinds of the coordinates."""
+    i = 0
+    for d in range(len(kinds)):
+        if kinds[d] == PAIR:
+            out[d] = math.atan2(given[i + 1], given[i])
+            i += 2
+        else:
+            out[d] = given[i]
+            i += 1
+
+
+def _emit_coordinates(kinds: Vector, graph: Graph, x: str) -> str:
+    columns = []
+    for kind, first in zip(kinds, first_components(kinds), strict=True):
+        column = _column(graph, x, first)
+        pair = kind == PAIR
+        columns.append(_emit_atan2(graph, _column(graph, x, first + 1), column) if pair else column)
+    return graph("Concat", *columns, axis=1)
+
+
+def _emit_atan2(graph: Graph, y: str, x: str) -> str:
+    """The arc cosine in float32, and two steps that correct it in float64.
+
+    With the error e of an angle t, y cos t - x sin t = r sin e and x cos t + y sin t = r cos e, so
+    a step by their ratio leaves e^3 / 3 of e. Near 0 and pi, e is 3e-4 at first.
+    """
+    zero, largest = np.array(0.0), graph("Max", graph("Abs", x), graph("Abs", y))
+    unit = graph("Max", largest, np.array(1e-300))  # squares neither overflow nor vanish
+    x, y = graph("Div", x, unit), graph("Div", y, unit)
+    radius = graph("Sqrt", graph("Add", graph("Mul", x, x), graph("Mul", y, y)))
+    cosine = graph("Cast", graph("Div", x, graph("Max", radius, np.array(0.5))), to="FLOAT")
+    turned = graph("Cast", graph("Acos", graph("Clip", cosine, *_ONES_OF_FLOAT32)), to="DOUBLE")
+    angle = graph("Where", graph("Less", y, zero), graph("Neg", turned), turned)
+    nothing = graph("Equal", largest, zero)
+    for _ in range(2):
+        c, s = graph("Cos", angle), graph("Sin", angle)
+        across = graph("Sub", graph("Mul", y, c), graph("Mul", x, s))
+        along = graph("Add", graph("Mul", x, c), graph("Mul", y, s))
+        along = graph("Where", nothing, np.array(1.0), along)
+        angle = graph("Add", angle, graph("Div", across, along))
+    return graph("Where", nothing, zero, angle)
+
+
+_ONES_OF_FLOAT32 = (np.array(-1.0, np.float32), np.array(1.0, np.float32))
+
+
+def rings(circular: NDArray[Any]) -> Stage:
+    """cos(t) / (2 pi) and sin(t) / (2 pi) with t = 2 pi u_d on a circle; u_d on a line."""
+    size = len(circular) + int(np.sum(circular))
+    parameters = np.asarray(circular, np.float64)
+    return Stage(RINGS, parameters, size, partial(_emit_rings, parameters))
+
+
+@jit_borrowing
+def evaluate_rings(parameters: Vector, given: Vector, out: Vector) -> None:
+    """The parameters tell whether a dimension is a circle."""
+    i = 0
+    for d in range(len(given)):
+        u = given[d]
+        if parameters[d] > 0.0:
+            turn = 2.0 * math.pi * u
+            out[i] = math.cos(turn) / (2.0 * math.pi)
+            i += 1
+            u = math.sin(turn) / (2.0 * math.pi)
+        out[i] = u
+        i += 1
+
+
+def _emit_rings(circular: Vector, graph: Graph, x: str) -> str:
+    parts, turn = [], np.array(2.0 * math.pi)
+    for d, circle in enumerate(circular):
+        u = _column(graph, x, d)
+        angle = graph("Mul", u, turn)
+        ring = [graph("Div", graph(wave, angle), turn) for wave in ("Cos", "Sin")]
+        parts += ring if circle else [u]
+    return graph("Concat", *parts, axis=1)
+
+
+# Sums and waves -----------------------------------------------------------------------------------
+
+
+def affine(matrix: Matrix, bias: Vector | None = None) -> Stage:
+    """Affine: x'M + b, of x in R^d and M, shape (d, m)."""
+    start = np.zeros(matrix.shape[1]) if bias is None else bias
+    parameters = np.concatenate([start, matrix.ravel()])
+    return Stage(AFFINE, parameters, len(start), partial(_emit_affine, matrix, start))
+
+
+@jit_borrowing
+def evaluate_affine(parameters: Vector, given: Vector, out: Vector) -> None:
+    """The bias, then the rows of the matrix, one for each number given."""
+    # Unsigned indices spare compiled code the check for negative ones.
+    m = np.uint64(len(out))
+    for i in range(m):
+        out[i] = parameters[i]
+    for d in range(len(given)):
+        first, factor = np.uint64(d + 1) * m, given[d]
+        for i in range(m):
+            out[i] += factor * parameters[first + i]
+
+
+def _emit_affine(matrix: Matrix, bias: Vector, graph: Graph, x: str | Active) -> str:
+    return graph("Add", product(graph, x, matrix), bias)
+
+
+def waves(count: int) -> Stage:
+    """m^-1/2 cos(x_i) for all m numbers, then m^-1/2 sin(x_i)."""
+    return Stage(WAVES, np.empty(0), 2 * count, partial(_emit_waves, count))
+
+
+@jit_borrowing
+def evaluate_waves(parameters: Vector, given: Vector, out: Vector) -> None:
+    """There are no parameters."""
+    m = len(given)
+    scale = 1.0 / math.sqrt(m)
+    for i in range(m):
+        out[i] = scale * math.cos(given[i])
+        out[m + i] = scale * math.sin(given[i])
+
+
+def _emit_waves(count: int, graph: Graph, x: str) -> str:
+    scale = np.array(1.0 / math.sqrt(count))
+    found = (graph("Mul", graph(wave, x), scale) for wave in ("Cos", "Sin"))
+    return graph("Concat", *found, axis=1)
+
+
+def cosines(orders: Sequence[int]) -> Stage:
+    """cos(pi c . u) for all vectors c of whole numbers from 0 to the order of each dimension."""
+    size = math.prod(order + 1 for order in orders)
+    return Stage(COSINES, np.array(orders, np.float64), size, partial(_emit_cosines, orders))
+
+
+@jit_borrowing
+def evaluate_cosines(parameters: Vector, given: Vector, out: Vector) -> None:
+    """The parameters are the orders.
+
+    The angles of the dimensions add up. So for each further dimension, the block of cosines
+    computed so far is rotated by every multiple of that dimension's angle; the last dimension
+    varies fastest. A rotation also needs the sines. They are kept in ``out`` from index ``sines``
+    on, where the last rotation overwrites them.
+    """
+    sines = len(out) // (int(parameters[0]) + 1)
+    out[0] = 1.0
+    out[sines] = 0.0
+    size = 1
+    for d in range(len(given) - 1, -1, -1):
+        order = int(parameters[d])
+        cosine, sine = math.cos(math.pi * given[d]), math.sin(math.pi * given[d])
+        more = d > 0
+        c, s = cosine, sine
+        for j in range(2, order + 1):
+            c, s = c * cosine - s * sine, s * cosine + c * sine
+            _rotate_block(out, size, sines, j, c, s, more)
+        # Block 1 goes last because in the last rotation it overwrites the sines.
+        _rotate_block(out, size, sines, 1, cosine, sine, more)
+        size *= order + 1
+
+
+@jit_borrowing
+def _rotate_block(
+    out: Vector, size: int, sines: int, to: int, cosine: float, sine: float, more: bool
+) -> None:
+    """Write the first block, rotated by an angle, to block ``to``; also its sines if ``more``."""
+    start = np.uint64(to) * np.uint64(size)
+    offset = np.uint64(sines)
+    for i in range(np.uint64(size)):
+        c, s = out[i], out[offset + i]
+        out[start + i] = c * cosine - s * sine
+        if more:
+            out[offset + start + i] = s * cosine + c * sine
+
+
+def _emit_cosines(orders: Sequence[int], graph: Graph, x: str) -> str:
+    counts = [order + 1 for order in orders]
+    frequencies = np.indices(counts).reshape(len(counts), -1).astype(np.float64)
+    return graph("Cos", graph("MatMul", x, math.pi * frequencies))
+
+
+# Products -----------------------------------------------------------------------------------------
+
+
+def monomials(dimensions: int, pairs: Integers) -> Stage:
+    """1, then all u_d, then for every pair the product of the two earlier features there."""
+    size = 1 + dimensions + len(pairs)
+    return Stage(
+        *(MONOMIALS, pairs.ravel().astype(np.float64), size),
+        partial(_emit_monomials, dimensions, pairs),
+    )
+
+
+@jit_borrowing
+def evaluate_monomials(parameters: Vector, given: Vector, out: Vector) -> None:
+    """The parameters are the places of both factors of every product."""
+    start = 1 + len(given)
+    out[0] = 1.0
+    for d in range(len(given)):
+        out[1 + d] = given[d]
+    for i in range(len(out) - start):
+        out[start + i] = out[int(parameters[2 * i])] * out[int(parameters[2 * i + 1])]
+
+
+def _emit_monomials(dimensions: int, pairs: Integers, graph: Graph, x: str) -> str:
+    one = graph("Add", graph("Mul", _column(graph, x, 0), np.array(0.0)), np.array(1.0))
+    out, size = graph("Concat", one, x, axis=1), 1 + dimensions
+    while len(pairs):  # as many as are made of features that are there already
+        there = (pairs < size).all(axis=1)
+        count = len(pairs) if there.all() else int(there.argmin())
+        factors = (graph("Gather", out, column, axis=1) for column in pairs[:count].T)
+        out = graph("Concat", out, graph("Mul", *factors), axis=1)
+        size, pairs = size + count, pairs[count:]
+    return out
+
+
+class Bumps(NamedTuple):
+    """Gaussians along one dimension, on a line or around a circle."""
+
+    centres: Vector
+    precision: float  # 1 / sigma^2, on a circle of the angles
+    turn: float = 0.0  # the factor that makes angles of numbers; 0 on a line
+
+
+def bumps(axes: Sequence[Bumps]) -> Stage:
+    """One-dimensional Gaussians around the centres of every dimension.
+
+    On a circle with the angle t and a centre c, a Gaussian is that of the distance between
+    (cos t, sin t) and (cos c, sin c), which is
+
+        exp(-|(cos t, sin t) - (cos c, sin c)|^2 / (2 sigma^2)) = exp((cos(t - c) - 1) / sigma^2).
+    """
+    numbers = [[len(axis.centres), axis.turn, axis.precision, *axis.centres] for axis in axes]
+    size = sum(len(axis.centres) for axis in axes)
+    return Stage(BUMPS, np.concatenate(numbers), size, partial(_emit_bumps, axes))
+
+
+@jit_borrowing
+def evaluate_bumps(parameters: Vector, given: Vector, out: Vector) -> None:
+    """For every dimension: the number of centres, the turn, the precision, and the centres."""
+    position = i = 0
+    for d in range(len(given)):
+        cells = int(parameters[position])
+        turn, precision = parameters[position + 1], parameters[position + 2]
+        for j in range(cells):
+            distance = given[d] - parameters[position + 3 + j]
+            exponent = -0.5 * distance * distance
+            if turn > 0.0:
+                exponent = math.cos(turn * distance) - 1.0
+            out[i] = math.exp(precision * exponent)
+            i += 1
+        position += 3 + cells
+
+
+def _emit_bumps(axes: Sequence[Bumps], graph: Graph, x: str) -> str:
+    near = []
+    for d, (centres, precision, turn) in enumerate(axes):
+        away = graph("Sub", _column(graph, x, d), centres[None])
+        if turn:
+            cosine = graph("Cos", graph("Mul", away, np.array(turn)))
+            exponent = graph("Mul", graph("Sub", cosine, np.array(1.0)), np.array(precision))
+        else:
+            exponent = graph("Mul", graph("Mul", away, away), np.array(-0.5 * precision))
+        near.append(graph("Exp", exponent))
+    return graph("Concat", *near, axis=1)
+
+
+def products(counts: Sequence[int]) -> Stage:
+    """All products of one number of each block; the numbers of the last block vary fastest."""
+    parameters = np.array(counts, np.float64)
+    return Stage(PRODUCTS, parameters, math.prod(counts), partial(_emit_products, counts))
+
+
+@jit_borrowing
+def evaluate_products(parameters: Vector, given: Vector, out: Vector) -> None:
+    """The parameters are the sizes of the blocks."""
+    size, end = 1, len(given)
+    out[0] = 1.0
+    for d in range(len(parameters) - 1, -1, -1):
+        count = int(parameters[d])
+        end -= count
+        for j in range(count - 1, -1, -1):
+            _multiply_block(out, size, given[end + j], j)
+        size *= count
+
+
+@jit_borrowing
+def _multiply_block(out: Vector, size: int, factor: float, to: int) -> None:
+    """Write the first ``size`` values times ``factor`` to block number ``to``."""
+    start = np.uint64(to) * np.uint64(size)
+    for i in range(np.uint64(size)):
+        out[start + i] = factor * out[i]
+
+
+def _emit_products(counts: Sequence[int], graph: Graph, x: str) -> str:
+    ends = np.cumsum(counts)
+    blocks = [
+        graph("Slice", x, np.array([end - count]), np.array([end]), np.array([1]))
+        for end, count in zip(ends, counts, strict=True)
+    ]
+    found, size = blocks[0], counts[0]
+    for block, count in zip(blocks[1:], counts[1:], strict=True):
+        pairs = (graph("Unsqueeze", found, np.array([2])), graph("Unsqueeze", block, np.array([1])))
+        size *= count
+        found = graph("Reshape", graph("Mul", *pairs), np.array([0, size]))
+    return found
+
+
+def gaussians(centres: Sequence[Vector], spacing: Vector, width: Vector) -> Stage:
+    """Products of Gaussians on lines, around evenly spaced centres: `bumps` and `products` in one.
+
+    ``width`` is the standard deviation in units of the spacing.
+    """
+    h = 1.0 / width
+    parameters = []
+    for d in reversed(range(len(centres))):
+        decays = np.exp(-(h[d] ** 2) * (np.arange(len(centres[d])) + 0.5))
+        numbers = (len(centres[d]), h[d] / spacing[d], h[d], 1.0 / spacing[d])
+        parameters += [*numbers, *centres[d], *decays]
+    axes = [Bumps(line, float(p)) for line, p in zip(centres, (h / spacing) ** 2, strict=True)]
+    size = math.prod(map(len, centres))
+    return Stage(GAUSSIANS, np.array(parameters), size, partial(_emit_gaussians, axes))
+
+
+@jit_borrowing
+def evaluate_gaussians(parameters: Vector, given: Vector, out: Vector) -> None:
+    """phi_i(s) = exp(-1/2 sum_d ((s_d - c_id) / sigma_d)^2).
+
+    A Gaussian on a grid is a product of one-dimensional Gaussians. Along one dimension, let f be
+    the distance from a centre and h the spacing, both in units of sigma. Then
+
+        exp(-(f - (m + 1) h)^2 / 2) = exp(-(f - m h)^2 / 2) * exp(h f) * exp(-h^2 (m + 1/2)).
+
+    The last factor does not depend on the observation, so one exponential for each dimension and
+    one for the whole grid suffice. Starting from the nearest centre, no factor exceeds 1 and
+    nothing overflows.
+
+    The grid is built from the last dimension, which varies fastest, to the first. Each dimension
+    writes copies of the block computed so far, multiplied by its own Gaussians; the block itself
+    is overwritten last.
+
+    ``parameters`` holds, for every dimension in reverse order: the number of centres, 1 / sigma,
+    h, 1 / spacing, the centres, and exp(-h^2 (m + 1/2)) for m = 0, 1, ...
+    """
+    size = 1
+    out[0] = 1.0
+    distance = 0.0
+    position = 0
+    for d in range(len(given) - 1, -1, -1):
+        cells = int(parameters[position])
+        centres = position + 4
+        decays = centres + cells
+
+        nearest = 0
+        cell = (given[d] - parameters[centres]) * parameters[position + 3] + 0.5
+        if cell >= cells:
+            nearest = cells - 1
+        elif cell > 0.0:
+            nearest = int(cell)
+
+        f = (given[d] - parameters[centres + nearest]) * parameters[position + 1]
+        distance += f * f
+        at_nearest = 1.0 if d > 0 else math.exp(-0.5 * distance)
+        # Where the exponent is limited to 700, the Gaussians are below 1e-80 and may become 0.
+        up = math.exp(min(max(parameters[position + 2] * f, -700.0), 700.0))
+        down = 1.0 / up
+
+        factor = at_nearest
+        for j in range(nearest + 1, cells):
+            factor *= up * parameters[decays + j - nearest - 1]
+            _multiply_block(out, size, factor, j)
+        factor = at_nearest
+        for j in range(nearest, 0, -1):
+            _multiply_block(out, size, factor, j)
+            factor *= down * parameters[decays + nearest - j]
+        _multiply_block(out, size, factor, 0)
+
+        size *= cells
+        position = decays + cells
+
+
+def _emit_gaussians(axes: Sequence[Bumps], graph: Graph, x: str) -> str:
+    near = _emit_bumps(axes, graph, x)
+    return _emit_products([len(axis.centres) for axis in axes], graph, near)
+
+
+# Grids --------------------------------------------------------------------------------------------
+
+#: numbers in the parameters of an interpolation for every coordinate
+NUMBERS = 4
+
+
+def interpolation(parameters: Vector) -> Stage:
+    """prod_d max(0, 1 - |v_d - g_d|) for every vertex g, where v is x in units of the spacing.
+
+    On a line v is clipped to the grid, and |v_d - g_d| is the shorter way around a circle.
+    ``parameters`` holds, for every coordinate: the number of vertices, low, 1 / spacing, its kind.
+    """
+    lines = parameters.reshape(-1, NUMBERS)
+    size = int(lines[:, 0].prod())
+    return Stage(INTERPOLATION, parameters, size, partial(_emit_interpolation, lines))
+
+
+@jit
+def evaluate_interpolation(parameters: Vector, given: Vector, out: Vector) -> None:
+    """The parameters are those of `interpolate`."""
+    for i in range(len(out)):
+        out[i] = 0.0
+    corners = 2 ** len(given)
+    places, shares = np.empty(corners, np.int64), np.empty(corners)
+    interpolate(parameters, given, places, shares)
+    for i in range(corners):
+        out[places[i]] += shares[i]
+
+
+@jit_borrowing
+def interpolate(parameters: Vector, point: Vector, places: Integers, shares: Vector) -> None:
+    """The vertices around a point, which may have shares of 0, and what share each has in it.
+
+    Both are written for the 2^d corners of the cell.
+    """
+    count = 1
+    places[0], shares[0] = 0, 1.0
+    for d in range(len(point)):
+        vertices = int(parameters[NUMBERS * d])
+        along = (point[d] - parameters[NUMBERS * d + 1]) * parameters[NUMBERS * d + 2]
+        cell, share = 0, 0.0  # also of what is not a number
+        if parameters[NUMBERS * d + 3] != LINE:
+            along %= vertices
+            if along < vertices:  # it is equal for -1e-20
+                cell = int(along)
+                share = along - cell
+        elif along >= vertices - 1.0:
+            cell, share = vertices - 2, 1.0
+        elif along > 0.0:
+            cell = int(along)
+            share = along - cell
+        following = cell + 1 if cell + 1 < vertices else 0
+        for i in range(count):
+            places[count + i] = places[i] * vertices + following
+            shares[count + i] = shares[i] * share
+            places[i] = places[i] * vertices + cell
+            shares[i] *= 1.0 - share
+        count *= 2
+
+
+def _emit_interpolation(lines: Matrix, graph: Graph, x: str) -> str:
+    one, near = np.array(1.0), []
+    for d, (vertices, low, slope, kind) in enumerate(lines):
+        along = graph("Mul", graph("Sub", _column(graph, x, d), np.array(low)), np.array(slope))
+        if kind == LINE:
+            along = graph("Min", graph("Max", along, np.array(0.0)), np.array(vertices - 1.0))
+        away = graph("Sub", along, np.arange(vertices))
+        if kind != LINE:
+            turns = graph("Round", graph("Mul", away, np.array(1.0 / vertices)))
+            away = graph("Sub", away, graph("Mul", turns, np.array(vertices)))
+        near.append(graph("Max", graph("Sub", one, graph("Abs", away)), np.array(0.0)))
+    counts = lines[:, 0].astype(int).tolist()
+    return _emit_products(counts, graph, graph("Concat", *near, axis=1))
+
+
+def tiles(counts: Sequence[int], displacements: Matrix, active: float) -> Stage:
+    """For every tiling ``active`` at the tile of u plus its displacement, and 0 elsewhere.
+
+    ``displacements`` has a row for every tiling, in units of a tile as u.
+    """
+    parameters = np.concatenate([[len(displacements), active], counts, displacements.ravel()])
+    size = len(displacements) * math.prod(counts)
+    emit = partial(_emit_tiles, np.array(counts), displacements, active)
+    return Stage(TILES, parameters, size, emit)
+
+
+@jit_borrowing
+def evaluate_tiles(parameters: Vector, given: Vector, out: Vector) -> None:
+    """The number of tilings, ``active``, the number of tiles by dimension, the displacements."""
+    dimensions = len(given)
+    tilings = int(parameters[0])
+    tiling_size = len(out) // tilings
+    displacement = 2 + dimensions
+    for i in range(len(out)):
+        out[i] = 0.0
+    for tiling in range(tilings):
+        index = 0
+        for d in range(dimensions):
+            tiles = int(parameters[2 + d])
+            place = given[d] + parameters[displacement + d]
+            # An observation outside the bounds falls into the outermost tile.
+            index *= tiles
+            if place >= tiles:
+                index += tiles - 1
+            elif place > 0.0:
+                index += int(place)
+        out[tiling * tiling_size + index] = parameters[1]
+        displacement += dimensions
+
+
+def _emit_tiles(
+    counts: Integers, displacements: Matrix, active: float, graph: Graph, x: str
+) -> Active:
+    moved = graph("Add", graph("Unsqueeze", x, np.array([1])), displacements)  # (N, tilings, d)
+    place = graph("Floor", graph("Min", graph("Max", moved, np.array(0.0)), counts - 1.0))
+    tilings, size = len(displacements), int(counts.prod())
+    index = graph("ReduceSum", graph("Mul", place, _strides(counts)), np.array([2]), keepdims=0)
+    places = graph("Add", index, size * np.arange(float(tilings)))
+    return Active(_whole(graph, places), np.full(size * tilings, active))
+
+
+def _strides(counts: NDArray[Any]) -> Vector:
+    """What one step along each dimension adds to the number of a cell."""
+    return np.append(np.cumprod(counts[:0:-1])[::-1], 1).astype(np.float64)
+
+
+# Indicators ---------------------------------------------------------------------------------------
+
+
+def combination(counts: Sequence[int]) -> Stage:
+    """The number of a combination of whole numbers, the last one fastest; -1 for none."""
+    parameters = np.array(counts, np.float64)
+    return Stage(COMBINATION, parameters, 1, partial(_emit_combination, parameters))
+
+
+@jit_borrowing
+def evaluate_combination(parameters: Vector, given: Vector, out: Vector) -> None:
+    """The parameters are the numbers of values of every component."""
+    place = 0
+    for d in range(len(given)):
+        values = int(parameters[d])
+        if not 0.0 <= given[d] < values:
+            out[0] = -1.0
+            return
+        place = place * values + int(given[d])
+    out[0] = place
+
+
+def _emit_combination(counts: Vector, graph: Graph, x: str) -> str:
+    steps = graph("Mul", graph("Floor", x), _strides(counts))
+    place = graph("ReduceSum", steps, np.array([1]), keepdims=1)
+    inside = graph("Cast", _emit_inside(counts, graph, x), to="DOUBLE")
+    every = graph("Cast", graph("ReduceMin", inside, axes=[1], keepdims=1), to="BOOL")
+    return graph("Where", every, place, np.array(-1.0))
+
+
+def _emit_inside(counts: Vector, graph: Graph, x: str) -> str:
+    return graph("And", graph("GreaterOrEqual", x, np.zeros(1)), graph("Less", x, counts))
+
+
+def indicators(counts: Sequence[int]) -> Stage:
+    """For every component a block that is 1 at its value, counted from 0, and 0 elsewhere."""
+    parameters = np.array(counts, np.float64)
+    return Stage(INDICATORS, parameters, int(sum(counts)), partial(_emit_indicators, parameters))
+
+
+@jit_borrowing
+def evaluate_indicators(parameters: Vector, given: Vector, out: Vector) -> None:
+    """The parameters are the numbers of values of every component."""
+    for i in range(len(out)):
+        out[i] = 0.0
+    first = 0
+    for d in range(len(given)):
+        values = int(parameters[d])
+        if 0.0 <= given[d] < values:
+            out[first + int(given[d])] = 1.0
+        first += values
+
+
+def _emit_indicators(counts: Vector, graph: Graph, x: str) -> Active:
+    total = counts.sum()
+    place = graph("Add", graph("Floor", x), np.cumsum(counts) - counts)
+    places = graph("Where", _emit_inside(counts, graph, x), place, np.array(total))
+    return Active(_whole(graph, places), np.ones(int(total)))
