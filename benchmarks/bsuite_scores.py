@@ -23,7 +23,7 @@ for _library in ("OPENBLAS", "OMP", "MKL"):
     os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
 
 from rblspi.environments.bsuite_ import RULES, BsuiteEnvironment, History, score, settings
-from rblspi.registry import default_for
+from rblspi.online.factory import default_for
 
 #: numbers of the settings of every experiment: all where a run takes seconds, and as many as there
 #: is time for elsewhere, spread evenly

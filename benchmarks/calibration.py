@@ -16,7 +16,6 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
@@ -25,15 +24,14 @@ for _library in ("OPENBLAS", "OMP", "MKL"):
 
 import numpy as np
 
+import rblspi
 from benchmarks.inventory import Inventory
 from rblspi.core.files import replacing
 from rblspi.core.intervals import mean_interval
 from rblspi.core.progress import progress
 from rblspi.environments.lookup import make
 from rblspi.online.agent import Agent
-from rblspi.registry import default_for
 from rblspi.rollout.calibration import Calibration, TrueValues, calibration_of, true_values
-from rblspi.rollout.steps import observe_random_actions
 
 #: by the environment and the seed
 Results: TypeAlias = dict[str, dict[str, float]]
@@ -58,13 +56,11 @@ ENVIRONMENTS = (
 def learnt(folder: Path, name: str, seed: int) -> tuple[Agent, TrueValues]:
     """The agent of a run and the true values of its policy, from the folder or made now."""
     env = Inventory() if name == "inventory" else make(name)
-    scout = partial(observe_random_actions, env, np.random.SeedSequence(0))
-    kind = default_for(env.observation_space, scout).load()
     stem = f"{name.replace('/', '-')}-{seed}"
     path, truths = folder / f"{stem}.agent.npz", folder / f"{stem}.truth.npz"
     if not path.exists():
-        kind(env, seed=seed).learn(STEPS).save(path)
-    agent: Agent = kind.load(path, env)
+        rblspi.agent(env, seed=seed).learn(STEPS).save(path)
+    agent = Agent.load(path, env)
     if not truths.exists():
         with replacing(truths) as temporary, temporary.open("wb") as file:
             np.savez(file, **true_values(agent, seed=seed)._asdict())

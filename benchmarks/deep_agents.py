@@ -20,17 +20,15 @@ import json
 import sys
 import time
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 
+import rblspi
 from benchmarks.gymnasium_defaults import lines
 from rblspi.core.intervals import mean_interval
-from rblspi.registry import default_for
-from rblspi.rollout.steps import observe_random_actions
 
 #: the first seed; none of ours from here on chose anything
 FIRST = {"ours": 5000, "DQN": 3000, "PPO": 3000}
@@ -145,8 +143,7 @@ def checked(env_id: str, seed: int, step: int, act: Callable[[Any], Any]) -> tup
 def ours(env_id: str, seed: int) -> Curve:
     """What `rblspi train` uses."""
     env = gym.make(env_id)
-    scout = partial(observe_random_actions, env, np.random.SeedSequence(0))
-    agent = default_for(env.observation_space, scout).load()(env, seed=seed)
+    agent = rblspi.agent(env, seed=seed)
     curve = []
     for step in range(STEPS[env_id] // CHECKS, STEPS[env_id] + 1, STEPS[env_id] // CHECKS):
         agent.learn(STEPS[env_id] // CHECKS, reset_num_timesteps=False)

@@ -15,6 +15,7 @@ import pytest
 
 import rblspi
 from rblspi import LSPI, RBLSPI, Agent, OneHot, OnlineLSPI, registry
+from rblspi.online.factory import default_for
 from rblspi.registry import OURS, Algorithm, algorithm, algorithms, class_of, name_of
 
 
@@ -176,17 +177,14 @@ def test_a_broken_package_is_named_and_left_out(
 
 def test_a_table_of_observations_is_learnt_by_counting_and_others_with_features() -> None:
     spaces = gym.spaces
-    assert registry.default_for(spaces.Discrete(500)).name == "opsrl"
-    assert (
-        registry.default_for(spaces.Tuple([spaces.Discrete(32), spaces.Discrete(11)])).name
-        == "opsrl"
-    )
-    assert registry.default_for(spaces.Discrete(10**6)).name == "optimistic-lsvi"
-    assert registry.default_for(spaces.Discrete(500), basis=OneHot()).name == "optimistic-lsvi"
-    assert registry.default_for(spaces.Box(-1.0, 1.0, (2,))).name == "fitted-rmax"
-    assert registry.default_for(spaces.Box(-1.0, 1.0, (5,))).name == "optimistic-lsvi"
+    assert default_for(spaces.Discrete(500)).name == "opsrl"
+    assert default_for(spaces.Tuple([spaces.Discrete(32), spaces.Discrete(11)])).name == "opsrl"
+    assert default_for(spaces.Discrete(10**6)).name == "optimistic-lsvi"
+    assert default_for(spaces.Discrete(500), basis=OneHot()).name == "optimistic-lsvi"
+    assert default_for(spaces.Box(-1.0, 1.0, (2,))).name == "fitted-rmax"
+    assert default_for(spaces.Box(-1.0, 1.0, (5,))).name == "optimistic-lsvi"
     angles = spaces.Box(-np.pi, np.pi, (2,), np.float64)
-    assert registry.default_for(angles).name == "fitted-rmax"
+    assert default_for(angles).name == "fitted-rmax"
 
 
 def test_the_cosine_and_the_sine_of_an_angle_are_one_number() -> None:
@@ -194,11 +192,54 @@ def test_the_cosine_and_the_sine_of_an_angle_are_one_number() -> None:
     turns, rest = rng.uniform(-np.pi, np.pi, (100, 2)), rng.uniform(-1.0, 1.0, (100, 2))
     joints = np.column_stack([np.cos(turns[:, 0]), np.sin(turns), np.cos(turns[:, 1]), rest])
     wide = gym.spaces.Box(-1.0, 1.0, (6,))
-    assert registry.default_for(wide, lambda: joints).name == "fitted-rmax"
-    assert registry.default_for(wide, lambda: np.roll(joints, 3, axis=1)).name == "optimistic-lsvi"
-    assert registry.default_for(wide).name == "optimistic-lsvi"
+    assert default_for(wide, lambda: joints).name == "fitted-rmax"
+    assert default_for(wide, lambda: np.roll(joints, 3, axis=1)).name == "optimistic-lsvi"
+    assert default_for(wide).name == "optimistic-lsvi"
     more = np.column_stack([joints, rest[:, 0]])
-    assert (
-        registry.default_for(gym.spaces.Box(-1.0, 1.0, (7,)), lambda: more).name
-        == "optimistic-lsvi"
+    assert default_for(gym.spaces.Box(-1.0, 1.0, (7,)), lambda: more).name == "optimistic-lsvi"
+
+
+# The factory --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("env", "kind"),
+    [
+        ("FrozenLake-v1", rblspi.OPSRL),
+        ("CartPole-v1", rblspi.FittedRmax),
+        ("Acrobot-v1", rblspi.FittedRmax),
+        ("LunarLander-v3", rblspi.OptimisticLSVI),
+    ],
+)
+def test_the_factory_makes_the_agent_that_suits_the_observations(env: str, kind: type) -> None:
+    if env == "LunarLander-v3":
+        pytest.importorskip("Box2D")
+    assert type(rblspi.agent(env, seed=0)) is kind
+
+
+def test_the_factory_makes_a_named_agent_with_its_settings_and_a_basis() -> None:
+    basis = rblspi.RBFGrid(3)
+    agent = rblspi.agent(
+        "rblspi/PuddleWorld-v0", algorithm="rblspi", basis=basis, seed=5, discount=0.9
     )
+    assert isinstance(agent, RBLSPI)
+    assert (agent.discount, agent.seed, agent.features.size) == (
+        0.9,
+        5,
+        basis.build(agent.env.observation_space).size,
+    )
+    unnamed = rblspi.agent("rblspi/PuddleWorld-v0", basis=basis, seed=5)
+    assert isinstance(unnamed, rblspi.OptimisticLSVI)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"algorithm": "rblpsi"}, "no algorithm is called 'rblpsi': did you mean rblspi"),
+        ({"algorithm": "lspi"}, "lspi learns from logged transitions"),
+        ({"discont": 0.9}, "fitted-rmax has no setting 'discont': did you mean discount"),
+    ],
+)
+def test_the_factory_says_what_is_wrong(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        rblspi.agent("rblspi/PuddleWorld-v0", **arguments)

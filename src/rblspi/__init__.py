@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from rblspi.environments import register as _register
+from rblspi.registry import OURS as _OURS
 
 if TYPE_CHECKING:
     from rblspi.core.compiled import jit as jit
@@ -34,17 +35,18 @@ if TYPE_CHECKING:
     from rblspi.offline import FQI as FQI
     from rblspi.offline import LSPI as LSPI
     from rblspi.offline import LSTD as LSTD
-    from rblspi.online import LBRL as LBRL
-    from rblspi.online import LSVIUCB as LSVIUCB
-    from rblspi.online import OPSRL as OPSRL
-    from rblspi.online import PSRL as PSRL
-    from rblspi.online import RBLSPI as RBLSPI
-    from rblspi.online import RLSVI as RLSVI
-    from rblspi.online import Agent as Agent
-    from rblspi.online import FittedRmax as FittedRmax
-    from rblspi.online import OnlineLSPI as OnlineLSPI
-    from rblspi.online import OptimisticLSVI as OptimisticLSVI
-    from rblspi.online import RmaxLSPI as RmaxLSPI
+    from rblspi.online.agent import Agent as Agent
+    from rblspi.online.baselines.lbrl import LBRL as LBRL
+    from rblspi.online.baselines.lsvi_ucb import LSVIUCB as LSVIUCB
+    from rblspi.online.baselines.online_lspi import OnlineLSPI as OnlineLSPI
+    from rblspi.online.baselines.psrl import PSRL as PSRL
+    from rblspi.online.baselines.rlsvi import RLSVI as RLSVI
+    from rblspi.online.baselines.rmax_lspi import RmaxLSPI as RmaxLSPI
+    from rblspi.online.factory import agent as agent
+    from rblspi.online.fitted_rmax import FittedRmax as FittedRmax
+    from rblspi.online.opsrl import OPSRL as OPSRL
+    from rblspi.online.optimistic_lsvi import OptimisticLSVI as OptimisticLSVI
+    from rblspi.online.rblspi import RBLSPI as RBLSPI
     from rblspi.policies import ActionValues as ActionValues
     from rblspi.policies import LinearPolicy as LinearPolicy
     from rblspi.rollout import Calibration as Calibration
@@ -54,6 +56,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
+#: names by module; the algorithms are those of the registry
 _MODULES = {
     "core.compiled": "jit",
     "data": "Transitions",
@@ -62,25 +65,26 @@ _MODULES = {
     "RandomFourier TileCoding TransformerBasis",
     "model.posterior": "Posterior",
     "model.statistics": "Statistics",
-    "offline": "BLSPI BLSTD FQI LSPI LSTD",
-    "online": "Agent FittedRmax LBRL LSVIUCB OPSRL OnlineLSPI OptimisticLSVI PSRL RBLSPI RLSVI "
-    "RmaxLSPI",
+    "online.agent": "Agent",
+    "online.factory": "agent",
     "policies": "ActionValues LinearPolicy",
     "rollout": "Calibration Evaluation calibrate evaluate",
 }
-_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names.split()}
+_TARGETS = {
+    name: f"rblspi.{module}" for module, names in _MODULES.items() for name in names.split()
+} | {name: module for module, _, name in (record.target.partition(":") for record in _OURS)}
 
-__all__ = sorted(_MODULE_OF)
+__all__ = sorted(_TARGETS)
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _MODULE_OF:
+    if name not in _TARGETS:
         raise AttributeError(f"module 'rblspi' has no attribute {name!r}")
-    return getattr(import_module(f"rblspi.{_MODULE_OF[name]}"), name)
+    return getattr(import_module(_TARGETS[name]), name)
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_MODULE_OF])
+    return sorted([*globals(), *_TARGETS])
 
 
 _register()

@@ -12,7 +12,7 @@ from __future__ import annotations
 import difflib
 import inspect
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -21,12 +21,6 @@ from typing import Any, Literal, TypeVar
 from rblspi.core.entry_points import installed
 
 ENTRY_POINTS = "rblspi.algorithms"
-
-#: states for which counting what followed what takes some hundred megabytes
-MOST_STATES = 20_000
-
-#: numbers in an observation over which a grid of ten thousand vertices is fine enough to plan on
-MOST_NUMBERS = 4
 
 #: arguments of constructors that are not settings: they have options of their own
 _NOT_SETTINGS = (
@@ -92,25 +86,22 @@ class Algorithm:
                 raise ValueError(f"{self.name} has no setting {name!r}: {nearest(name, known)}")
 
 
+def _ours(name: str, module: str, label: str, baseline: bool = False) -> Algorithm:
+    """An algorithm of this package that learns online."""
+    return Algorithm(name, f"rblspi.online.{module}", "online", label, baseline)
+
+
 OURS = (
-    Algorithm("rblspi", "rblspi.online.rblspi:RBLSPI", "online", "RBLSPI"),
-    Algorithm(
-        *("online-lspi", "rblspi.online.online_lspi:OnlineLSPI", "online", "online LSPI"),
-        baseline=True,
-    ),
-    Algorithm("rlsvi", "rblspi.online.rlsvi:RLSVI", "online", "RLSVI"),
-    Algorithm(
-        "optimistic-lsvi",
-        "rblspi.online.optimistic_lsvi:OptimisticLSVI",
-        "online",
-        "optimistic LSVI",
-    ),
-    Algorithm("fitted-rmax", "rblspi.online.fitted_rmax:FittedRmax", "online", "Fitted R-max"),
-    Algorithm("lsvi-ucb", "rblspi.online.lsvi_ucb:LSVIUCB", "online", "LSVI-UCB"),
-    Algorithm("rmax-lspi", "rblspi.online.rmax_lspi:RmaxLSPI", "online", "Rmax-LSPI"),
-    Algorithm("lbrl", "rblspi.online.lbrl:LBRL", "online", "LBRL"),
-    Algorithm("opsrl", "rblspi.online.opsrl:OPSRL", "online", "OPSRL"),
-    Algorithm("psrl", "rblspi.online.psrl:PSRL", "online", "PSRL"),
+    _ours("rblspi", "rblspi:RBLSPI", "RBLSPI"),
+    _ours("opsrl", "opsrl:OPSRL", "OPSRL"),
+    _ours("fitted-rmax", "fitted_rmax:FittedRmax", "Fitted R-max"),
+    _ours("optimistic-lsvi", "optimistic_lsvi:OptimisticLSVI", "optimistic LSVI"),
+    _ours("online-lspi", "baselines.online_lspi:OnlineLSPI", "online LSPI", baseline=True),
+    _ours("rlsvi", "baselines.rlsvi:RLSVI", "RLSVI"),
+    _ours("lsvi-ucb", "baselines.lsvi_ucb:LSVIUCB", "LSVI-UCB"),
+    _ours("rmax-lspi", "baselines.rmax_lspi:RmaxLSPI", "Rmax-LSPI"),
+    _ours("lbrl", "baselines.lbrl:LBRL", "LBRL"),
+    _ours("psrl", "baselines.psrl:PSRL", "PSRL"),
     Algorithm("lspi", "rblspi.offline.lspi:LSPI", "policy", "LSPI"),
     Algorithm("blspi", "rblspi.offline.blspi:BLSPI", "policy", "BLSPI"),
     Algorithm("fqi", "rblspi.offline.fqi:FQI", "policy", "FQI"),
@@ -142,32 +133,6 @@ def algorithm(name: str) -> Algorithm:
     if name not in algorithms():
         raise ValueError(f"no algorithm is called {name!r}: {nearest(name, algorithms())}")
     return algorithms()[name]
-
-
-def default_for(
-    observation_space: Any, scout: Callable[[], Any] | None = None, basis: Any = None
-) -> Algorithm:
-    """What learns in an environment unless an algorithm is named, by its observations.
-
-    `OPSRL` where there are at most `MOST_STATES` different ones: it counts what followed what, and
-    explores further than any agent with features. `FittedRmax` where they are up to `MOST_NUMBERS`
-    numbers: it plans on a grid. Otherwise, and over a ``basis`` of the user's, `OptimisticLSVI`.
-    The cosine and the sine of an angle are one number, if ``scout``, which returns observations of
-    the environment, shows that they are.
-    """
-    from rblspi.features.angles import find_angles
-    from rblspi.features.bounds import input_size, limits, states_of
-
-    if basis is not None:
-        return algorithm("optimistic-lsvi")
-    states = states_of(observation_space)
-    if states is not None:
-        return algorithm("opsrl" if states <= MOST_STATES else "optimistic-lsvi")
-    numbers = input_size(observation_space)
-    if scout is not None and MOST_NUMBERS < numbers <= 2 * MOST_NUMBERS:
-        angles = find_angles(*limits(observation_space), scout)
-        numbers -= sum(isinstance(angle, tuple) for angle in angles)
-    return algorithm("fitted-rmax" if numbers <= MOST_NUMBERS else "optimistic-lsvi")
 
 
 def name_of(kind: type[Any]) -> str:

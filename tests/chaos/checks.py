@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from rblspi import Agent
+from rblspi import RBLSPI, Agent
 from rblspi.core.archive import FileError
 from rblspi.features import basis_from_text
-from rblspi.online import RBLSPI
 from rblspi.online.rblspi import TRANSITIONS
 from tests.chaos.command import Failure, Lost, Wrong
 from tests.chaos.prepared import BASES, Prepared

@@ -92,7 +92,7 @@ def test_the_command_line_and_figures_are_no_sources():
 
 def test_other_algorithms_bases_and_environments_are_no_sources():
     assert not {
-        *("rblspi.online.online_lspi", "rblspi.features.fourier", "rblspi.offline.lspi"),
+        *("rblspi.online.baselines.online_lspi", "rblspi.features.fourier", "rblspi.offline.lspi"),
         *("rblspi.environments.chain_walk", "rblspi.rollout.calibration"),
     } & set(sources(CURVES[0]))
 

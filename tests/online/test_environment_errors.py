@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from rblspi import RBLSPI, RLSVI, Agent, OnlineLSPI, Polynomial, RBFGrid, evaluate
-from rblspi.online import online_lspi, rblspi
+from rblspi.online import rblspi
+from rblspi.online.baselines import online_lspi
 from rblspi.rollout.collect import collect
 from rblspi.rollout.loop import interact
 

@@ -10,8 +10,8 @@ import pytest
 
 from examples.textbook import agent_rng
 from rblspi import LBRL, RBFGrid, Transitions
-from rblspi.online import lbrl
-from rblspi.online.lbrl import Box
+from rblspi.online.baselines import lbrl
+from rblspi.online.baselines.lbrl import Box
 from tests.support.agents import assert_resumes_to_the_bit
 from tests.support.diary import Diary
 from tests.support.textbook_planning import TextbookLBRL, walk

@@ -11,7 +11,7 @@ import pytest
 
 from rblspi import RBLSPI, FunctionBasis, OneHot, OnlineLSPI, RBFGrid
 from rblspi.online.agent import Agent
-from rblspi.online.online_lspi import SINGULAR
+from rblspi.online.baselines.online_lspi import SINGULAR
 from rblspi.online.rblspi import IMPROVEMENTS
 from tests.support.agents import assert_same_bits
 from tests.support.domains import DOMAINS, Domain, quick_on

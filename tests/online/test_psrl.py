@@ -14,7 +14,7 @@ from rblspi import PSRL, Agent, Fourier, OneHot
 from rblspi.core.archive import FileError
 from rblspi.environments.deep_sea import DeepSea
 from rblspi.environments.river_swim import RIGHT, RiverSwim
-from rblspi.online.psrl import MEAN, MODEL_DUE, MODELS, STEPS, draw_model
+from rblspi.online.baselines.psrl import MEAN, MODEL_DUE, MODELS, STEPS, draw_model
 from rblspi.online.table import MOST_OUTCOMES
 from tests.support.agents import assert_same_bits
 from tests.support.diary import Diary

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -161,24 +160,14 @@ def _say_cost(agent: Agent, steps: int | None) -> None:
 
 
 def _new_agent(plan: Plan) -> Agent:
-    import numpy as np
-
     from rblspi.features import basis_from_text
-    from rblspi.registry import algorithm, default_for
-    from rblspi.rollout.steps import observe_random_actions
+    from rblspi.online.factory import agent
 
     if plan.environment is None:
         raise ValueError("name an environment: rblspi train ENV_ID, one of rblspi list")
-    named = None if plan.algorithm is None else algorithm(plan.algorithm)
-    if named is not None and not named.online:
-        raise ValueError(f"{named.name} learns from logged transitions: use rblspi fit DATA")
     basis = None if plan.basis is None else basis_from_text(plan.basis)
     env = parsing.environment(plan.environment, plan.env_settings, plan.wrap)
-    scout = partial(observe_random_actions, env, np.random.SeedSequence(0))
-    record = named or default_for(env.observation_space, scout, basis)
-    record.require_settings(plan.settings)
-    agent: Agent = record.load()(env, basis, seed=plan.seed, **plan.settings)
-    return agent
+    return agent(env, algorithm=plan.algorithm, basis=basis, seed=plan.seed, **plan.settings)
 
 
 def _saved_agent(plan: Plan, path: Path) -> Agent:

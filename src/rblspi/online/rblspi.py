@@ -192,8 +192,7 @@ class RBLSPI(Agent):
     their ratio, on which the mean depends, has no unit.
 
     This is the paper's algorithm, for comparisons and for lessons. The agents that
-    ``rblspi train`` uses unless told otherwise explore further and need fewer steps, see
-    `rblspi.registry.default_for`.
+    `rblspi.agent` chooses explore further and need fewer steps.
 
     References
     ----------

@@ -1,0 +1,93 @@
+"""Which agent learns in an environment, and making it: `rblspi.agent` and ``rblspi train``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from rblspi.environments.lookup import EnvironmentLike, make
+from rblspi.features import BasisLike
+from rblspi.features.angles import find_angles
+from rblspi.features.bounds import input_size, limits, states_of
+from rblspi.online.agent import Agent
+from rblspi.registry import Algorithm
+from rblspi.registry import algorithm as registered
+from rblspi.rollout.steps import observe_random_actions
+
+#: states for which counting what followed what takes some hundred megabytes
+MOST_STATES = 20_000
+#: numbers in an observation over which a grid of ten thousand vertices is fine enough to plan on
+MOST_NUMBERS = 4
+
+
+def agent(
+    env: EnvironmentLike,
+    *,
+    algorithm: str | None = None,
+    basis: BasisLike | None = None,
+    seed: int | None = None,
+    **settings: Any,
+) -> Agent:
+    """Make the agent that suits an environment, or the one of a named algorithm.
+
+    Parameters
+    ----------
+    env : gymnasium.Env or str
+        An environment with discrete actions, a vector of them, or the id of one.
+    algorithm : str, optional
+        A name in the registry, as ``rblspi list algorithms`` shows it. Unless given, the
+        observations decide, see `default_for`.
+    basis : Basis, callable or fitted transformer, optional
+        State features; chosen by the algorithm unless given.
+    seed : int, optional
+        Of everything random; one drawn from the operating system unless given.
+    **settings
+        Settings of the algorithm, such as ``discount``.
+
+    Raises
+    ------
+    ValueError
+        If there is no such algorithm or setting, or if the algorithm learns from logged
+        transitions.
+
+    Examples
+    --------
+    >>> rblspi.agent("CartPole-v1", seed=0).learn(5_000)  # doctest: +SKIP
+    """
+    environment = make(env)
+    if algorithm is None:
+        scout = partial(observe_random_actions, environment, np.random.SeedSequence(0))
+        record = default_for(environment.observation_space, scout, basis)
+    else:
+        record = registered(algorithm)
+    if not record.online:
+        raise ValueError(f"{record.name} learns from logged transitions: use rblspi fit DATA")
+    record.require_settings(settings)
+    made: Agent = record.load()(environment, basis, seed=seed, **settings)
+    return made
+
+
+def default_for(
+    observation_space: Any, scout: Callable[[], Any] | None = None, basis: Any = None
+) -> Algorithm:
+    """Choose the default algorithm for an observation space.
+
+    `OPSRL` where there are at most `MOST_STATES` different observations: it counts what followed
+    what, and explores further than any agent with features. `FittedRmax` where they are up to
+    `MOST_NUMBERS` numbers: it plans on a grid. Otherwise, and over a ``basis`` of the user's,
+    `OptimisticLSVI`. The cosine and the sine of an angle count as one number, if ``scout``, which
+    returns observations of the environment, shows that they are.
+    """
+    if basis is not None:
+        return registered("optimistic-lsvi")
+    states = states_of(observation_space)
+    if states is not None:
+        return registered("opsrl" if states <= MOST_STATES else "optimistic-lsvi")
+    numbers = input_size(observation_space)
+    if scout is not None and MOST_NUMBERS < numbers <= 2 * MOST_NUMBERS:
+        angles = find_angles(*limits(observation_space), scout)
+        numbers -= sum(isinstance(angle, tuple) for angle in angles)
+    return registered("fitted-rmax" if numbers <= MOST_NUMBERS else "optimistic-lsvi")
