@@ -19,7 +19,7 @@ _OF_MAKE_VEC = ("num_envs", "vectorization_mode", "vector_kwargs", "max_episode_
 class Copies(gym.Env[Any, Any]):
     """The copies in a vector environment: all of them for an agent that learns, or the first one.
 
-    An agent learns from all copies, see `rblspi.rollout.vector_session`. Stepped as a single
+    An agent learns from all copies, see `rblspi.rollout.session`. Stepped as a single
     environment, it is the first copy, and the others get the same actions.
 
     Parameters

@@ -7,13 +7,12 @@ import inspect
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from os import PathLike
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import gymnasium as gym
 import numpy as np
@@ -29,17 +28,17 @@ from rblspi.environments.masks import action_mask
 from rblspi.environments.vectors import as_vectors
 from rblspi.features import BasisLike, as_basis, default_basis, with_bounds
 from rblspi.model.posterior import Posterior
-from rblspi.offline.value_errors import evaluate_values
-from rblspi.online import agent_file
 from rblspi.policies.choice import EpsilonGreedy, Greedy
 from rblspi.policies.given import BatchPolicy
 from rblspi.policies.linear import ActionValues, LinearPolicy, action_names_of, choose_actions
 from rblspi.registry import name_of
-from rblspi.rollout.calibration import Calibration, calibrate
 from rblspi.rollout.loop import EPISODES, STEPS, AgentFunctions
 from rblspi.rollout.memory import CAPACITY, SEEN, capacity_for
+from rblspi.rollout.session import session_for
 from rblspi.rollout.steps import observe_random_actions
-from rblspi.rollout.vector_session import session_for
+
+if TYPE_CHECKING:
+    from rblspi.rollout.calibration import Calibration
 
 Callback = Callable[["Agent"], bool | None]
 
@@ -70,6 +69,27 @@ class Cost(NamedTuple):
             f"{1e3 * self.seconds_a_step:.2g} ms a step"
         )
         return f"{cost}; {self.advice}" if self.advice else cost
+
+
+class Budget(NamedTuple):
+    """How much learning is still to do; whichever is used up first ends it."""
+
+    steps: int
+    episodes: int
+
+    @classmethod
+    def of(cls, steps: int | None, episodes: int | None) -> Self:
+        """What the arguments of `Agent.learn` say, at least one of which is given."""
+        if steps is None and episodes is None:
+            raise ValueError("learn() needs total_timesteps or episodes")
+        return cls(
+            check.LARGEST_COUNT if steps is None else check.count("total_timesteps", steps),
+            check.LARGEST_COUNT if episodes is None else check.count("episodes", episodes),
+        )
+
+    def share_of(self, whole: Budget) -> float:
+        """The share of the whole that is done."""
+        return 1.0 - min(left / all_ for left, all_ in zip(self, whole, strict=True))
 
 
 class Agent(ABC):
@@ -174,6 +194,8 @@ class Agent(ABC):
 
     def cost(self) -> Cost:
         """About what learning takes, if a step updates and downdates a factor of k x k."""
+        from rblspi.online import agent_file
+
         arrays = sum(field.array.nbytes for field in agent_file.fields(self))
         memory = sum(array.nbytes for array in self.session.memory)  # as yet it may be empty
         weights = self.actions * self.features.size
@@ -224,7 +246,7 @@ class Agent(ABC):
         reset_num_timesteps : bool
             Whether `num_timesteps` counts from zero again. What was learnt always stays.
         """
-        steps_left, episodes_left = _budget(total_timesteps, episodes)
+        budget = Budget.of(total_timesteps, episodes)
         callbacks = (callback,) if callable(callback) else callback or ()
         with (
             self._alone(),
@@ -234,7 +256,7 @@ class Agent(ABC):
             if reset_num_timesteps:
                 self.num_timesteps = 0
             self._stopped = False
-            self._learn(steps_left, episodes_left, callbacks, tell if progress_bar else None)
+            self._learn(budget, callbacks, tell if progress_bar else None)
         self._warn()
         return self
 
@@ -259,38 +281,33 @@ class Agent(ABC):
         finally:
             self._learning.release()
 
-    def _learn(
-        self, steps: int, episodes: int, callbacks: Sequence[Callback], tell: Tell | None
-    ) -> None:
-        all_steps, all_episodes, chunk = steps, episodes, 100
+    def _learn(self, left: Budget, callbacks: Sequence[Callback], tell: Tell | None) -> None:
         periodic: list[Any] = [c for c in callbacks if hasattr(c, "steps_to_go")]
         each_episode = [c for c in callbacks if not hasattr(c, "steps_to_go")]
-        latest: deque[Vector] = deque(maxlen=SHOWN_EPISODES)
+        whole, chunk, first = left, 100, self._finished
         self._plan_if_due()  # it may have been saved, or interrupted, before it could
-        while steps > 0 and episodes > 0 and not self._stopped:
-            start = time.perf_counter()
-            finished_before = self._finished
-            alone = each_episode or self._steps_to_plan() < check.LARGEST_COUNT
-            to_go = min((c.steps_to_go(self) for c in periodic), default=check.LARGEST_COUNT)
+        while left.steps > 0 and left.episodes > 0 and not self._stopped:
+            start, finished = time.perf_counter(), self._finished
+            one_by_one = each_episode or self._steps_to_plan() < check.LARGEST_COUNT
+            due_in = min((c.steps_to_go(self) for c in periodic), default=chunk)
             made = self._run(
-                min(steps, chunk, max(self._steps_to_plan(), 1), max(to_go, 1)),
-                1 if alone else min(episodes, chunk),
+                min(left.steps, chunk, max(self._steps_to_plan(), 1), max(due_in, 1)),
+                1 if one_by_one else min(left.episodes, chunk),
             )
             self._plan_if_due()
-            steps -= made
-            finished = self._episodes[finished_before : self._finished]
-            episodes -= len(finished)
-            latest.extend(finished)
+            left = Budget(left.steps - made, left.episodes - (self._finished - finished))
             if tell is not None:
-                done = max(1.0 - steps / all_steps, 1.0 - episodes / all_episodes)
-                tell(done, self._words(latest))
+                tell(left.share_of(whole), self._words(first))
             due = [c for c in periodic if c.steps_to_go(self) <= 0]
-            for callback in [*(each_episode if len(finished) else ()), *due]:
-                answer = callback(self)
-                if answer is not None and not answer:  # False, also NumPy's
-                    self.stop()
+            self._call([*(each_episode if self._finished > finished else ()), *due])
             if made == chunk:
                 chunk = _next_chunk(chunk, time.perf_counter() - start)
+
+    def _call(self, callbacks: Sequence[Callback]) -> None:
+        for callback in callbacks:
+            answer = callback(self)
+            if answer is not None and not answer:  # False, also NumPy's
+                self.stop()
 
     def _plan_if_due(self) -> None:
         if self._steps_to_plan() <= 0:
@@ -315,11 +332,12 @@ class Agent(ABC):
                 self._record(record[: counts[EPISODES]])
         return int(counts[STEPS])
 
-    def _words(self, latest: Sequence[Vector]) -> str:
-        """How the learning stands, for the progress bar."""
+    def _words(self, first: int) -> str:
+        """How the learning stands since the first of some episodes, for the progress bar."""
         words = [f"step {self.num_timesteps:,}", f"episode {self._finished:,}"]
-        if latest:
-            length, episode_return = np.mean(latest, axis=0)
+        if self._finished > first:
+            latest = self.episodes[max(first, self._finished - SHOWN_EPISODES) :]
+            length, episode_return = latest.mean(axis=0)
             words += [f"return {episode_return:.4g}", f"length {length:.4g}"]
         words += [f"{name} {value:.2g}" for name, value in self.diagnostics().items()]
         return "  ".join(words)
@@ -391,6 +409,8 @@ class Agent(ABC):
 
     def _evaluate(self, policy: LinearPolicy, log: Transitions) -> LinearPolicy:
         """The policy with its values on some transitions, and how sure these are."""
+        from rblspi.offline.value_errors import evaluate_values
+
         problem = (self.basis, self.actions, self.discount, self.env.observation_space)
         return replace(policy, **evaluate_values(log, policy, *problem)._asdict())
 
@@ -436,6 +456,8 @@ class Agent(ABC):
 
         The arguments are those of `rblspi.calibrate`.
         """
+        from rblspi.rollout.calibration import calibrate
+
         return calibrate(self, env, seed=seed, **settings)
 
     # Settings and files -------------------------------------------------------------------
@@ -470,6 +492,8 @@ class Agent(ABC):
         The state of an environment in Python is not in the file: unless saved between two
         episodes, the agent goes on with a new one.
         """
+        from rblspi.online import agent_file
+
         with self._lock:
             agent_file.save(self, path)
 
@@ -486,17 +510,9 @@ class Agent(ABC):
         goes on in the environment of the file unless another one is given. A basis that was a
         function of the user's is not stored and has to be passed again.
         """
+        from rblspi.online import agent_file
+
         return agent_file.load(cls, path, env, basis)
-
-
-def _budget(total_timesteps: int | None, episodes: int | None) -> tuple[int, int]:
-    if total_timesteps is None and episodes is None:
-        raise ValueError("learn() needs total_timesteps or episodes")
-    unlimited = check.LARGEST_COUNT
-    return (
-        unlimited if total_timesteps is None else check.count("total_timesteps", total_timesteps),
-        unlimited if episodes is None else check.count("episodes", episodes),
-    )
 
 
 def _next_chunk(chunk: int, seconds: float) -> int:

@@ -34,10 +34,9 @@ from rblspi.model.incremental import (
 )
 from rblspi.model.posterior import Posterior
 from rblspi.online.agent import Agent
-from rblspi.online.schedule import is_due
 from rblspi.policies.choice import greedy
 from rblspi.rollout.loop import AgentFunctions
-from rblspi.rollout.transition import Transition, ends_episode, is_terminal
+from rblspi.rollout.transition import Transition, is_due, is_terminal
 
 #: transitions that an episode is assumed to have, where it is the period
 EPISODE = 100
@@ -81,7 +80,7 @@ def observe(agent: State, transition: Transition, rng: Any) -> None:
     append(agent.buffer, x, action, reward, y, next_action)  # lines 6-8
     agent.counters[TRANSITIONS] += 1
     agent.largest_reward[0] = max(agent.largest_reward[0], abs(reward))
-    due = is_due(agent.update_every, agent.counters[TRANSITIONS], ends_episode(transition))
+    due = is_due(transition, agent.update_every, agent.counters[TRANSITIONS])
     if due or is_full(agent.buffer):
         absorb(agent.posterior, agent.buffer, agent.discount)
     if due:  # line 9

@@ -1,38 +1,46 @@
-"""An environment as an agent lives in it: its features, its random numbers, the present episode."""
+"""The interaction state of an agent: environment, features, random numbers, current episodes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 from gymnasium.utils import seeding
+from gymnasium.vector import AutoresetMode
 
 from rblspi.core.deferred_signals import Deferral
-from rblspi.core.types import Allowed, Integers, Matrix, Vector
+from rblspi.core.types import Allowed, Integers, Mask, Matrix, Vector
 from rblspi.environments.base import CompiledEnvironment, runs_compiled, step_limit
+from rblspi.environments.copies import Copies, info_of
 from rblspi.environments.lookup import discrete_actions
 from rblspi.environments.masks import action_mask, checked_masks
 from rblspi.environments.vectors import as_vector
 from rblspi.features.base import Features
-from rblspi.rollout import protocol
 from rblspi.rollout.loop import (
     BAD_FEATURES,
     BAD_REWARD,
+    EPISODES,
     FINE,
     NOT_STARTED,
+    STEPS,
     AgentFunctions,
     EpisodeState,
+    act,
     compiled_loop,
+    first_failure,
     new_episode_state,
+    observe,
     plain_loop,
 )
-from rblspi.rollout.memory import new_memory
+from rblspi.rollout.memory import EPISODE, Memory, new_memory, remember
+from rblspi.rollout.steps import checked_reset, checked_step
+from rblspi.rollout.transition import CONTINUES, TERMINATED, TRUNCATED, Transition
 
 
 class Session:
-    """An environment seen through features, and the episode under way in it.
+    """The interaction state of one agent: environment, features and the current episode.
 
     Parameters
     ----------
@@ -133,7 +141,7 @@ class Session:
 
     def _reset(self, _parameters: Vector, state: Vector, _rng: Any) -> None:
         self.signals.open()
-        observation, info = protocol.reset(self.environment, None if self.seeded else self.seed)
+        observation, info = checked_reset(self.environment, None if self.seeded else self.seed)
         self.signals.close()
         self.seeded = True
         self._observe(observation, state)
@@ -143,7 +151,7 @@ class Session:
         self, _parameters: Vector, state: Vector, action: int, _rng: Any
     ) -> tuple[float, bool, bool]:
         self.signals.open()
-        observation, reward, terminated, truncated, info = protocol.step(
+        observation, reward, terminated, truncated, info = checked_step(
             self.environment, action + self.first_action
         )
         self.signals.close()
@@ -179,9 +187,9 @@ class Session:
         if failure == FINE:
             return
         self.clear_episode()
-        raise self.failure_error(failure, state)
+        raise self._failure_error(failure, state)
 
-    def failure_error(self, failure: int, state: Vector) -> ValueError:
+    def _failure_error(self, failure: int, state: Vector) -> ValueError:
         """What to say of a state, its features or a reward that is not finite."""
         if failure == BAD_FEATURES:
             return ValueError(
@@ -193,6 +201,179 @@ class Session:
             f"{self.environment} returned a {what} that is not finite; check the environment's "
             "step() and reset(). What was learnt before is kept"
         )
+
+
+class VectorSession(Session):
+    """Copies of an environment that step together, and the episodes under way in them.
+
+    In every round the agent chooses an action for each copy, all copies step, and the agent learns
+    from their transitions one after the other. How episodes begin again is up to the vector
+    environment: with its next step, within the same one, or when it is asked to.
+
+    Parameters
+    ----------
+    environment : Copies
+    features : Features
+    seed : int
+        Of the random numbers of the copies.
+    memory : int
+        The number of transitions to keep.
+    """
+
+    environment: Copies
+
+    def __init__(self, environment: Copies, features: Features, seed: int, memory: int = 0) -> None:
+        super().__init__(environment, features, seed, memory)
+        self.copies = environment.vector.num_envs
+        self.mode = environment.vector.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP)
+        self.episodes = [
+            new_episode_state(features.input_size, features.size, self.actions)
+            for _ in range(self.copies)
+        ]
+        self.numbers = np.zeros(self.copies, np.int64)  # of the episodes, in the memory
+        self.waiting = np.zeros(self.copies, np.bool_)  # for a first observation
+        self.begun = False
+
+    def run(
+        self,
+        functions: AgentFunctions,
+        agent: Any,
+        rng: np.random.Generator,
+        steps: int,
+        record: Matrix,
+        counts: Integers,
+    ) -> None:
+        """Make so many steps or a few more, or fewer if ``record`` might overflow with episodes."""
+        arguments = (agent, self.episodes, self.memory, steps, record, counts)
+        try:
+            plain_loop(functions, interact_together)(self, *arguments, self.environment_rng, rng)
+        except BaseException:
+            self.signals.close()
+            self.begin_episode()
+            raise
+
+    def begin_episode(self) -> None:
+        """Leave the episodes under way: the next step begins new ones in all copies."""
+        super().begin_episode()
+        self.begun = False
+
+    def _episodes(self) -> Sequence[EpisodeState]:
+        return self.episodes
+
+    def begin_all(self) -> None:
+        """Begin an episode in every copy."""
+        seed = None if self.seeded else self.seed
+        self._reset_copies(np.ones(self.copies, np.bool_), seed=seed)
+
+    def _reset_copies(self, which: Mask, **arguments: Any) -> None:
+        self.signals.open()
+        observations, infos = self.environment.vector.reset(**arguments)
+        self.signals.close()
+        self.seeded = self.begun = True
+        for i, observation in enumerate(self.environment.apart(observations)):
+            if which[i]:
+                self._begin(i, observation, info_of(infos, i))
+
+    def _begin(self, i: int, observation: Any, info: dict[str, Any]) -> None:
+        episode = self.episodes[i]
+        self._see(i, observation, 0.0, episode.x)
+        self._allow(observation, info, episode.allowed)
+        episode.steps[0], episode.episode_return[0] = 0, 0.0
+        self.waiting[i] = False
+
+    def _see(self, i: int, observation: Any, reward: float, features: Vector) -> None:
+        """Take in an observation and its features, which have to be finite."""
+        state = self.episodes[i].state
+        self._observe(observation, state)
+        failure = first_failure(state, reward)
+        if failure == FINE:
+            self.features.function(self.features.parameters, state, features)
+            failure = FINE if np.isfinite(features).all() else BAD_FEATURES
+        if failure != FINE:
+            raise self._failure_error(failure, state.copy())
+
+    def step_all(self, actions: Sequence[int]) -> Iterator[tuple[int, float, int]]:
+        """Step all copies; the place, the reward and the end of every transition.
+
+        The transition is in `episodes` until the next one is asked for. A copy that has only begun
+        a new episode has none.
+        """
+        vector = self.environment.vector
+        chosen = np.asarray(actions) + self.first_action
+        self.signals.open()
+        observations, rewards, terminated, truncated, infos = vector.step(chosen)
+        self.signals.close()
+        anew = np.zeros(self.copies, np.bool_)
+        for i, observation in enumerate(self.environment.apart(observations)):
+            info, reward = info_of(infos, i), float(rewards[i])
+            if self.waiting[i]:
+                self._begin(i, observation, info)
+                continue
+            end = TERMINATED if terminated[i] else TRUNCATED if truncated[i] else CONTINUES
+            self._arrive(i, observation, reward, end, info)
+            yield i, reward, end
+            if end and self.mode == AutoresetMode.SAME_STEP:
+                self._begin(i, observation, info)
+            self.waiting[i] = end and self.mode == AutoresetMode.NEXT_STEP
+            anew[i] = end and self.mode == AutoresetMode.DISABLED
+        if anew.any():
+            self._reset_copies(anew, options={"reset_mask": anew})
+
+    def _arrive(self, i: int, observation: Any, reward: float, end: int, info: Any) -> None:
+        """Take in what a step of one copy led to; a new episode may have begun since."""
+        last = info["final_obs"] if end and "final_obs" in info else observation
+        self._see(i, last, reward, self.episodes[i].y)
+        if end != TERMINATED:
+            said = info.get("final_info", {}) if end else info
+            self._allow(last, said, self.episodes[i].next_allowed)
+
+
+def session_for(
+    environment: gym.Env[Any, Any], features: Features, seed: int, memory: int = 0
+) -> Session:
+    """The session of an environment, or of all its copies."""
+    kind = VectorSession if isinstance(environment, Copies) else Session
+    return kind(environment, features, seed, memory)  # type: ignore[arg-type]
+
+
+def interact_together(
+    session: VectorSession,
+    agent: Any,
+    episodes: Sequence[EpisodeState],
+    memory: Memory,
+    steps: int,
+    record: Matrix,
+    counts: Integers,
+    _environment_rng: Any,
+    agent_rng: Any,
+) -> None:
+    """As `interact`, in many copies of an environment that step together."""
+    enough = counts[STEPS] + steps
+    while counts[STEPS] < enough and counts[EPISODES] + len(episodes) <= len(record):
+        if not session.begun:
+            session.begin_all()
+        before = [episode.state.copy() for episode in episodes]
+        actions = [
+            0 if waiting else act(agent, episode.x, episode.allowed, agent_rng)
+            for episode, waiting in zip(episodes, session.waiting, strict=True)
+        ]
+        for i, reward, end in session.step_all(actions):
+            episode = episodes[i]
+            x, y, next_allowed = episode.x, episode.y, episode.next_allowed
+            transition = Transition(x, actions[i], reward, y, next_allowed, end)
+            observe(agent, transition, agent_rng)
+            if episode.steps[0] == 0:
+                memory.counters[EPISODE] += 1
+                session.numbers[i] = memory.counters[EPISODE]
+            memory.workspace[:] = before[i]
+            remember(memory, session.numbers[i], episode.steps[0], episode.state, transition)
+            episode.x[:], episode.allowed[:] = y, next_allowed
+            episode.steps[0] += 1
+            episode.episode_return[0] += reward
+            counts[STEPS] += 1
+            if end != CONTINUES:
+                record[counts[EPISODES]] = episode.steps[0], episode.episode_return[0]
+                counts[EPISODES] += 1
 
 
 def _state_size(environment: gym.Env[Any, Any], features: Features) -> int:

@@ -12,7 +12,6 @@ import numpy as np
 from rblspi.core.types import Matrix
 from rblspi.environments.masks import action_mask
 from rblspi.environments.vectors import as_vector
-from rblspi.rollout import protocol
 
 #: From an observation to an action of the environment's action space. Where the environment says
 #: which actions are allowed, it is called with ``action_masks``, too.
@@ -54,12 +53,12 @@ def rollout(
     if not takes_masks(act):
         act = _without_masks(act)
     while True:
-        observation, info = protocol.reset(env, seed)
+        observation, info = checked_reset(env, seed)
         mask = action_mask(env.observation_space, observation, info)
         seed, number, ended = None, 0, False
         while not ended:
             action = act(observation, action_masks=mask) if mask is not None else act(observation)
-            after, reward, terminated, truncated, info = protocol.step(env, action)
+            after, reward, terminated, truncated, info = checked_step(env, action)
             mask = None if terminated else action_mask(env.observation_space, after, info)
             number += 1
             cut = truncated or number == longest
@@ -126,3 +125,50 @@ def observe_random_actions(
     walk = rollout(env, random_act(env), seed=reset_seed)
     space = env.observation_space
     return np.array([as_vector(space, next(walk).observation) for _ in range(steps)])
+
+
+# Calls whose answers are those that Gymnasium asks for ------------------------------------------
+
+
+def checked_reset(env: gym.Env[Any, Any], seed: int | None) -> tuple[Any, dict[str, Any]]:
+    """Begin an episode; two numbers of an observation must not pass for (observation, info).
+
+    Raises
+    ------
+    TypeError
+        If the environment returns anything else than a tuple ``(observation, info)``.
+    """
+    result = env.reset(seed=seed)
+    if not (isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], dict)):
+        raise TypeError(_sentence("reset", env, "(observation, info)", result))
+    return result
+
+
+def checked_step(
+    env: gym.Env[Any, Any], action: Any
+) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+    """Make one step.
+
+    Raises
+    ------
+    TypeError
+        If the environment does not return ``(observation, reward, terminated, truncated, info)``
+        with one number for a reward.
+    """
+    result: Any = env.step(action)
+    if not (isinstance(result, tuple) and len(result) == 5):
+        wanted = "(observation, reward, terminated, truncated, info)"
+        raise TypeError(_sentence("step", env, wanted, result))
+    observation, reward, terminated, truncated, info = result
+    try:
+        return observation, float(reward), bool(terminated), bool(truncated), info
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"step() of {env} must return one number for a reward, and true or false for "
+            f"terminated and truncated, and not {reward!r}, {terminated!r} and {truncated!r}"
+        ) from error
+
+
+def _sentence(method: str, env: gym.Env[Any, Any], wanted: str, result: Any) -> str:
+    got = f"{len(result)} values" if isinstance(result, tuple) else type(result).__name__
+    return f"{method}() of {env} must return {wanted}, as Gymnasium asks for, and not {got}"

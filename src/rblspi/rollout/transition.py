@@ -1,4 +1,4 @@
-"""One transition, as the loop passes it to an agent."""
+"""One transition, as the loop passes it to an agent, and what it means for the agent."""
 
 from __future__ import annotations
 
@@ -32,3 +32,9 @@ def ends_episode(transition: Transition) -> bool:
 def is_terminal(transition: Transition, limit_ends: bool = False) -> bool:
     """Whether nothing follows; with ``limit_ends``, also where the episode was cut short."""
     return transition.end == TERMINATED or (limit_ends and transition.end == TRUNCATED)
+
+
+@jit_inlined
+def is_due(transition: Transition, every: int, transitions: int) -> bool:
+    """Whether a periodic event is due: after so many of all transitions; 0: after an episode."""
+    return ends_episode(transition) if every == 0 else transitions % every == 0

@@ -27,10 +27,9 @@ from rblspi.environments.lookup import EnvironmentLike
 from rblspi.features import BasisLike
 from rblspi.model.buffer import CAPACITY, TERMINAL, Buffer, append, gather, is_full, new_buffer
 from rblspi.online.agent import Agent
-from rblspi.online.schedule import is_due
 from rblspi.policies.choice import epsilon_greedy, greedy
 from rblspi.rollout.loop import AgentFunctions
-from rblspi.rollout.transition import Transition, ends_episode, is_terminal
+from rblspi.rollout.transition import Transition, ends_episode, is_due, is_terminal
 
 #: places in `State.counters`
 TRANSITIONS, SINGULAR = range(2)
@@ -78,18 +77,17 @@ def act(agent: State, x: Vector, allowed: Allowed, rng: Any) -> int:
 def observe(agent: State, transition: Transition, rng: Any) -> None:
     """Absorb a transition; every K of them, solve for the weights."""
     x, action, reward, y, next_allowed, _ = transition
-    ended = ends_episode(transition)
     agent.epsilon[0] = max(agent.least, agent.decay * agent.epsilon[0])
     next_action = TERMINAL
     if not is_terminal(transition, agent.limit_ends):
         if agent.on_policy:
             next_action = epsilon_greedy(agent.weights, y, agent.epsilon[0], next_allowed, rng)
-            agent.chosen[0] = NOT_CHOSEN if ended else next_action
+            agent.chosen[0] = NOT_CHOSEN if ends_episode(transition) else next_action
         else:
             next_action = greedy(agent.weights, y, next_allowed)
     append(agent.buffer, x, action, reward, y, next_action)
     agent.counters[TRANSITIONS] += 1
-    due = is_due(agent.update_every, agent.counters[TRANSITIONS], ended)
+    due = is_due(transition, agent.update_every, agent.counters[TRANSITIONS])
     if due or is_full(agent.buffer):
         _absorb(agent)
     if due:
