@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import rblspi
-from rblspi import LSPI, RBLSPI, Agent, OneHot, OnlineLSPI, registry
+from rblspi import LSPI, RBLSPI, Agent, OneHot, OnlineLSPI
 from rblspi.online.factory import default_for
 from rblspi.registry import OURS, Algorithm, algorithm, algorithms, class_of, name_of
 

@@ -42,7 +42,7 @@ from rblspi.features.primitives import interpolate
 from rblspi.offline.fitted_q import attainable
 from rblspi.offline.value_errors import evaluate_values
 from rblspi.online.agent import Cost
-from rblspi.online.kernel_model import Model, displacements, make_rows, nearest, sweep, tree_of
+from rblspi.online.kernel_model import GridModel, displacements, make_rows, nearest, sweep, tree_of
 from rblspi.online.planning_agent import WORTH_A_PLAN, PlanningAgent
 from rblspi.online.value_iteration import ValueScale
 from rblspi.policies.choice import masked
@@ -237,7 +237,7 @@ class FittedRmax(PlanningAgent):
         sweep(model, allowed, values, q, precision)
         return q
 
-    def _model(self, transitions: Transitions, hope: float) -> Model:
+    def _model(self, transitions: Transitions, hope: float) -> GridModel:
         grid = self._grid
         states = self._places(transitions.observations)
         after = self._places(transitions.next_observations)
@@ -250,7 +250,7 @@ class FittedRmax(PlanningAgent):
             if not of_a.any():
                 nothing = np.zeros(len(vertices) + 1, np.int64)
                 hopes = np.full(len(vertices), hope)
-                rows.append(Model(nothing, np.empty(0, np.int32), np.empty(0), hopes))
+                rows.append(GridModel(nothing, np.empty(0, np.int32), np.empty(0), hopes))
                 continue
             motion = displacements(states[of_a], after[of_a], vertices, turning)  # line 3
             near = nearest(  # line 4
@@ -260,7 +260,7 @@ class FittedRmax(PlanningAgent):
             rows.append(make_rows(near, motion, *outcome))  # line 5
         firsts = np.cumsum([0, *(len(row.next) for row in rows)])
         starts = [row.starts[:-1] + first for row, first in zip(rows, firsts, strict=False)]
-        return Model(
+        return GridModel(
             np.concatenate([*starts, firsts[-1:]]),
             np.concatenate([row.next for row in rows]),
             np.concatenate([row.shares for row in rows]),

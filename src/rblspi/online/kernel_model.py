@@ -37,7 +37,7 @@ class Neighbours(NamedTuple):
     unknown: Vector  # w_0                     (n,)
 
 
-class Model(NamedTuple):
+class GridModel(NamedTuple):
     """Line 5 without V: sparse rows, one for every vertex and action."""
 
     starts: Integers  # of the rows in what follows  (actions n + 1,)
@@ -134,7 +134,7 @@ def make_rows(
     hope: float,
     discount: float,
     grid: Vector,
-) -> Model:
+) -> GridModel:
     """Line 5 for one action, at every vertex."""
     n, dimensions = motion.base.shape
     most = near.places.shape[1] * 2**dimensions
@@ -159,11 +159,11 @@ def make_rows(
         )
         starts[g + 1] = first + count
     used = starts[n]
-    return Model(starts, next_vertices[:used].copy(), shares[:used].copy(), means)
+    return GridModel(starts, next_vertices[:used].copy(), shares[:used].copy(), means)
 
 
 @jit
-def sweep(model: Model, allowed: Mask, values: Vector, q: Matrix, precision: float) -> int:
+def sweep(model: GridModel, allowed: Mask, values: Vector, q: Matrix, precision: float) -> int:
     """Iterate line 5 in place, forth and back, until no value changes by more than a precision.
 
     Returns the number of sweeps.

@@ -61,8 +61,8 @@ from rblspi.online.table import (
     reward_noise,
     take_note,
 )
-from rblspi.online.table_agent import TableAgent
-from rblspi.online.table_planning import plan, plan_again, prepare
+from rblspi.online.table_planning import TableAgent, plan, plan_again, prepare
+from rblspi.online.value_iteration import ValueScale
 from rblspi.rollout.loop import AgentFunctions
 from rblspi.rollout.transition import Transition, ends_episode, is_terminal
 
@@ -166,13 +166,6 @@ def _lasts_too_long(agent: State) -> bool:
     return bool(agent.counters[EPISODES] == 0 and steps * (1.0 - agent.table.discount) >= 1.0)
 
 
-class Scale(NamedTuple):
-    """What the rewards say about values, before any value is known."""
-
-    centre: float  # v
-    spread: float  # S
-
-
 @jit_borrowing
 def find_prior(agent: State) -> None:
     """What all pairs tell about each."""
@@ -183,7 +176,7 @@ def find_prior(agent: State) -> None:
 
 
 @jit_borrowing
-def scale(agent: State) -> Scale:
+def scale(agent: State) -> ValueScale:
     """The value of going on as until now, and how far values may be from that.
 
     With the mean discounted time to go H = 1 / (1 - gamma (1 - q)), where q is the share of steps
@@ -205,7 +198,7 @@ def scale(agent: State) -> Scale:
             spread = max(spread, abs(better) * (ends + (1.0 - ends) * horizon))
     if spread <= 1e-9 * horizon * size:  # all rewards are the same, but for rounding
         spread = size if size > 0.0 else 1.0
-    return Scale(centre, spread)
+    return ValueScale(centre, spread)
 
 
 @jit_inlined

@@ -24,7 +24,7 @@ SURPRISES, EXPOSURE = range(2)
 ANYWHERE = -1
 
 
-class Model(NamedTuple):
+class TableModel(NamedTuple):
     """A model of the environment, apart from which outcomes there are."""
 
     probabilities: Matrix  # of the outcomes seen           (k, outcomes)
@@ -33,7 +33,7 @@ class Model(NamedTuple):
     rewards: Vector  #                                      (k,)
 
 
-class Plan(NamedTuple):
+class TablePlan(NamedTuple):
     """The values of states in a model, and what it takes to compute them."""
 
     values: Vector  # of states, after the end, and ANYWHERE       (S + 2,)
@@ -61,8 +61,8 @@ class Table(NamedTuple):
     rewards: Matrix  # MEAN and SQUARES of every pair           (k, 2)
     surprises: Matrix  # SURPRISES and EXPOSURE by action       (actions, 2)
     discount: float
-    workspace_model: Model
-    workspace_plan: Plan
+    workspace_model: TableModel
+    workspace_plan: TablePlan
 
     def integer_ranges(self, actions: int) -> dict[str, tuple[ArrayLike, ArrayLike]]:
         """Lowest and highest values that a file may hold, by field."""
@@ -74,32 +74,31 @@ class Table(NamedTuple):
 def new_table(actions: int, states: int, discount: float) -> Table:
     """Before the first step."""
     k, most = actions * states, min(states + 1, MOST_OUTCOMES)
-    whole = [np.zeros(k, np.int64) for _ in range(6)]
+
+    def whole(*shape: int) -> Integers:
+        return np.zeros(shape, np.int64)
+
     return Table(
-        outcomes=np.zeros((k, most), np.int64),
-        counts=np.zeros((k, most), np.int64),
-        sizes=whole[0],
-        visits=whole[1],
-        visits_before=whole[2],
-        forbidden=whole[3],
-        forbidden_before=whole[4],
+        outcomes=whole(k, most),
+        counts=whole(k, most),
+        sizes=whole(k),
+        visits=whole(k),
+        visits_before=whole(k),
+        forbidden=whole(k),
+        forbidden_before=whole(k),
         rewards=np.zeros((k, 2)),
         surprises=np.ones((actions, 2)),
         discount=discount,
-        workspace_model=Model(np.zeros((k, most)), np.zeros(k), whole[5], np.zeros(k)),
-        workspace_plan=_new_plan(k, states, most),
-    )
-
-
-def _new_plan(pairs: int, states: int, most: int) -> Plan:
-    return Plan(
-        values=np.zeros(states + 2),
-        waiting=np.zeros(states, np.int64),
-        loops=np.zeros(pairs),
-        newest=np.zeros(states + 2, np.int64),
-        older=np.zeros((pairs, most + 1), np.int64),
-        linked=np.zeros(pairs, np.int64),
-        ready=np.zeros(1, np.int64),
+        workspace_model=TableModel(np.zeros((k, most)), np.zeros(k), whole(k), np.zeros(k)),
+        workspace_plan=TablePlan(
+            values=np.zeros(states + 2),
+            waiting=whole(states),
+            loops=np.zeros(k),
+            newest=whole(states + 2),
+            older=whole(k, most + 1),
+            linked=whole(k),
+            ready=whole(1),
+        ),
     )
 
 

@@ -49,8 +49,8 @@ from rblspi.online.table import (
     ANYWHERE,
     MEAN,
     SQUARES,
-    Model,
     Table,
+    TableModel,
     allow,
     best_action,
     concentration,
@@ -61,8 +61,7 @@ from rblspi.online.table import (
     reward_noise,
     take_note,
 )
-from rblspi.online.table_agent import TableAgent
-from rblspi.online.table_planning import plan
+from rblspi.online.table_planning import TableAgent, plan
 from rblspi.rollout.loop import AgentFunctions
 from rblspi.rollout.transition import Transition, ends_episode, is_terminal
 
@@ -155,7 +154,7 @@ def draw_model(agent: State, rng: Any) -> None:
 
 
 @jit
-def _leave_untried(model: Model, pair: int, value: float) -> None:
+def _leave_untried(model: TableModel, pair: int, value: float) -> None:
     """Let a pair be worth a value, which nothing follows."""
     model.rewards[pair] = value
     model.elsewhere[pair] = 0.0
