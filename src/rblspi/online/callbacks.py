@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import os
 import time
-from abc import ABC, abstractmethod
+from abc import abstractmethod
+from contextlib import AbstractContextManager
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
@@ -27,20 +28,19 @@ SHOWN_EPISODES = 100
 EVALUATIONS = "evaluations.csv"
 
 
-class _Log(ABC):
-    """A context that closes the log in the end."""
-
-    @abstractmethod
-    def close(self) -> None:
-        """Write what is still in memory, and close the log."""
+class _Log(AbstractContextManager["_Log"]):
+    """A callback that is closed at the end of a context."""
 
     def __enter__(self) -> Self:
         """Use as a context."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close the log."""
+        """Close it."""
         self.close()
+
+    def close(self) -> None:
+        """Write what is still in memory."""
 
 
 class MonitorFile(_Log):
@@ -66,10 +66,9 @@ class MonitorFile(_Log):
             raise ValueError(f"path={str(path)!r} must end in monitor.csv, as its readers expect")
         file = Path(path)
         if append_to is not None and file.exists():
-            self._start = _start_of(file)
-            whole = _keep_rows(file, append_to)
+            self._start, missing = _cut_after(file, append_to)
             self._file = file.open("a", encoding="utf-8", newline="")
-            self._file.write("" if whole else "\n")
+            self._file.write(missing)
             return
         self._file = file.open("w", encoding="utf-8", newline="")
         self._start = time.time()
@@ -88,23 +87,20 @@ class MonitorFile(_Log):
         self._file.close()
 
 
-def _start_of(file: Path) -> float:
-    """When the log in a file began, in seconds since 1970."""
-    with file.open("rb") as lines:
-        first = lines.readline()
+def _cut_after(file: Path, count: int) -> tuple[float, str]:
+    """Remove all rows of a monitor file after the first ones.
+
+    Returns when the log began, in seconds since 1970, and what the last row lacks at its end.
+    """
+    rows = file.read_bytes().splitlines(keepends=True)[: 2 + count]
     try:
-        return float(json.loads(first.removeprefix(b"#"))["t_start"])
+        start = float(json.loads(rows[0].removeprefix(b"#"))["t_start"])
     except (ValueError, TypeError, LookupError):
         raise ValueError(
             f"{file} does not begin as a monitor file does, so nothing is appended to it: rename it"
         ) from None
-
-
-def _keep_rows(file: Path, count: int) -> bool:
-    """Remove all rows after the first ones; returns whether the last row is whole."""
-    rows = file.read_bytes().splitlines(keepends=True)[: 2 + count]
     os.truncate(file, sum(map(len, rows)))
-    return rows[-1].endswith(b"\n")
+    return start, "" if rows[-1].endswith(b"\n") else "\n"
 
 
 class TensorBoard(_Log):
@@ -159,9 +155,6 @@ class _Periodic(_Log):
     def _do(self, agent: Agent) -> None:
         """What is due."""
 
-    def close(self) -> None:
-        """Nothing is left to do."""
-
 
 class CheckpointCallback(_Periodic):
     """Saves the agent after every so many steps, and keeps the latest of these files.
@@ -206,7 +199,7 @@ class CheckpointCallback(_Periodic):
 
 
 class EvaluationRow(NamedTuple):
-    """One evaluation of the greedy policy: its mean return, and the ends of its interval."""
+    """One evaluation: the mean return, and the ends of its interval."""
 
     timesteps: int
     mean: float
@@ -256,7 +249,8 @@ class EvalCallback(_Periodic):
         resume: bool = False,
     ) -> None:
         super().__init__(check.count("eval_freq", eval_freq))
-        self._env, self._seed, self._deterministic = eval_env, seed, deterministic
+        self._env = eval_env
+        self._how: dict[str, Any] = {"deterministic": deterministic, "seed": seed}
         self._episodes = check.count("n_eval_episodes", n_eval_episodes)
         self._folder = None if best_model_save_path is None else Path(best_model_save_path)
         self.history: list[EvaluationRow] = []
@@ -270,24 +264,15 @@ class EvalCallback(_Periodic):
         return max(self.history, key=lambda row: row.mean, default=None)
 
     def _do(self, agent: Agent) -> None:
-        found = evaluate(
-            agent,
-            self._env,
-            self._episodes,
-            deterministic=self._deterministic,
-            seed=self._seed,
-        ).mean_return
+        found = evaluate(agent, self._env, self._episodes, **self._how).mean_return
         row = EvaluationRow(agent.num_timesteps, found.mean, found.low, found.high)
         self.history = [r for r in self.history if r.timesteps < row.timesteps]
         better = self.best is None or row.mean > self.best.mean
         self.history.append(row)
         if better:
-            self.best_policy = agent.policy(explore=not self._deterministic)
-        if self._folder is not None:
-            self._write(better)
-
-    def _write(self, better: bool) -> None:
-        assert self._folder is not None
+            self.best_policy = agent.policy(explore=not self._how["deterministic"])
+        if self._folder is None:
+            return
         self._folder.mkdir(parents=True, exist_ok=True)
         if better:
             self.best_policy.save(self._folder / "best.npz")
