@@ -12,7 +12,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import gymnasium as gym
-import numba
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -42,11 +41,6 @@ class State(NamedTuple):
     def integer_ranges(self, actions: int) -> dict[str, tuple[ArrayLike, ArrayLike]]:
         """Lowest and highest values of integers that a file may hold, by field."""
         return {"chosen": (NOT_CHOSEN, actions - 1)}
-
-
-def new_state(k: int, discount: float, rate: float, epsilon: float) -> State:
-    """The state before the first step."""
-    return State(np.zeros(k), np.full(1, NOT_CHOSEN, np.int64), discount, rate, epsilon)
 
 
 @jit_inlined
@@ -99,7 +93,7 @@ class MyAgent(Agent):
         Of everything random; one drawn from the operating system unless given.
     """
 
-    functions = AgentFunctions(act, observe, numba.typeof(new_state(1, 0.0, 0.0, 0.0)))
+    functions = AgentFunctions(act, observe)
     state: State
 
     def __init__(
@@ -117,8 +111,13 @@ class MyAgent(Agent):
         super().__init__(env, basis, discount=discount, seed=seed)
 
     def _initial_state(self) -> State:
-        k = self.actions * self.features.size
-        return new_state(k, self.discount, self.rate, self.epsilon)
+        return State(
+            weights=np.zeros(self.actions * self.features.size),
+            chosen=np.full(1, NOT_CHOSEN, np.int64),
+            discount=self.discount,
+            rate=self.rate,
+            epsilon=self.epsilon,
+        )
 
     def _weights(self, explore: bool) -> Vector:
         return self.state.weights

@@ -137,6 +137,7 @@ class Agent(ABC):
         )
         self._require_one_episode()
         self.state = self._initial_state()
+        self._compiled = self.functions.over(self.state)
         self.num_timesteps = 0
         self._episodes = np.empty((64, 2))
         self._finished = 0
@@ -323,7 +324,7 @@ class Agent(ABC):
         record, counts = np.empty((rows, 2)), np.zeros(2, np.int64)
         with self.session.signals.deferred(), self._lock:
             try:
-                self.session.run(self.functions, self.state, self.rng, steps, record, counts)
+                self.session.run(self._compiled, self.state, self.rng, steps, record, counts)
             except BaseException:
                 self.leave_episode()
                 raise

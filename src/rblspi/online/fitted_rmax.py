@@ -44,7 +44,6 @@ from rblspi.offline.value_errors import evaluate_values
 from rblspi.online.agent import Cost
 from rblspi.online.kernel_model import GridModel, displacements, make_rows, nearest, sweep, tree_of
 from rblspi.online.planning_agent import WORTH_A_PLAN, PlanningAgent
-from rblspi.online.value_iteration import ValueScale
 from rblspi.policies.choice import masked
 from rblspi.policies.linear import LinearPolicy
 from rblspi.rollout.memory import NUMBERS, Memory
@@ -81,10 +80,8 @@ class FittedRmax(PlanningAgent):
         worth as much as having it for ever.
     optimism : float
         M, how often something that good counts as observed: with more it explores for longer.
-    discount : float
-        gamma, below 1.
-    seed : int, optional
-        Of everything random; one drawn from the operating system unless given.
+    discount, seed
+        As for `RBLSPI`; the discount is below 1.
 
     Notes
     -----
@@ -188,7 +185,7 @@ class FittedRmax(PlanningAgent):
         weights[...] = self._solve(transitions, weights, self._hope(transitions))
 
     def _best_plan(self, transitions: Transitions) -> Matrix:
-        scale = ValueScale.of(transitions.rewards, transitions.terminated, self.discount)
+        scale = self._scale(transitions)
         weights = self.state.weights.reshape(self.actions, -1)
         return self._solve(transitions, weights, scale.centre)
 

@@ -40,7 +40,6 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 
 from rblspi.core.compiled import jit, jit_borrowing, jit_inlined
@@ -254,17 +253,6 @@ def _model_pair(agent: State, pair: int, explore: float) -> None:
     model.rewards[pair] = (known + new * unknown) / total
 
 
-def new_state(actions: int, states: int, discount: float) -> State:
-    """Before the first step."""
-    table = new_table(actions, states, discount)
-    k = actions * states
-    counters = np.zeros(5, np.int64)
-    counters[DUE] = NEW_DRAW
-    weights = np.zeros(table.outcomes.shape)
-    prior = np.zeros(CONCENTRATION + actions)
-    return State(table, weights, np.zeros(k), np.zeros(k), prior, counters, np.zeros(k))
-
-
 class OPSRL(TableAgent):
     """Learns a table online, acting by models in which the unknown may be good.
 
@@ -277,10 +265,8 @@ class OPSRL(TableAgent):
         An environment with discrete observations and actions, or the id of one.
     basis : OneHot, optional
         There is no other choice: the values are a table.
-    discount : float
-        gamma, below 1.
-    seed : int, optional
-        Of everything random; one drawn from the operating system unless given.
+    discount, seed
+        As for `RBLSPI`; the discount is below 1.
 
     Notes
     -----
@@ -294,11 +280,22 @@ class OPSRL(TableAgent):
     Advances in Neural Information Processing Systems, 2022.
     """
 
-    functions = AgentFunctions(act, observe, numba.typeof(new_state(1, 1, 0.0)))
+    functions = AgentFunctions(act, observe)
     state: State
 
     def _initial_state(self) -> State:
-        return new_state(self.actions, self.features.size, self.discount)
+        table = new_table(self.actions, self.features.size, self.discount)
+        k, counters = len(table.visits), np.zeros(5, np.int64)
+        counters[DUE] = NEW_DRAW
+        return State(
+            table=table,
+            weights=np.zeros(table.outcomes.shape),
+            unknown=np.zeros(k),
+            errors=np.zeros(k),
+            prior=np.zeros(CONCENTRATION + self.actions),
+            counters=counters,
+            sampled=np.zeros(k),
+        )
 
     def _make_best_model(self) -> None:
         prior = self.state.prior.copy()

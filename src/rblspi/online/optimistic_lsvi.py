@@ -56,19 +56,13 @@ class OptimisticLSVI(PlanningAgent):
 
     Parameters
     ----------
-    env : gymnasium.Env or str
-        An environment with discrete actions, a vector of them, or the id of one.
-    basis : Basis, callable or fitted transformer, optional
-        State features, as for `RBLSPI`. They should have a constant.
     prior_weight : float
         c, the weight of what is assumed before anything is seen, in transitions.
     rescale : bool
         Whether `RandomFourier` features are scaled again to the observations that are remembered,
         whenever these have doubled in number: an agent that has learnt is elsewhere.
-    discount : float
-        gamma.
-    seed : int, optional
-        Of everything random; one drawn from the operating system unless given.
+    env, basis, discount, seed
+        As for `RBLSPI`. The features should have a constant.
 
     Notes
     -----
@@ -126,12 +120,12 @@ class OptimisticLSVI(PlanningAgent):
     def _best_plan(self, transitions: Transitions) -> Matrix:
         return self._solve(transitions, False)
 
-    def _scale(self, transitions: Transitions) -> ValueScale:
+    def _scale(self, transitions: Transitions, steps: int | None = None) -> ValueScale:
         """The value of going on as until now, and how much better the best return was.
 
         While no return was better, unknown values may be better by the size of a reward.
         """
-        usual = ValueScale.of(transitions.rewards, transitions.terminated, self.discount)
+        usual = super()._scale(transitions)
         best = best_return(transitions, self.discount, usual.centre)
         spread = best - usual.centre
         if spread <= 1e-9 * abs(usual.centre):
@@ -155,9 +149,8 @@ class OptimisticLSVI(PlanningAgent):
             Regression.of(rows, self.prior_weight, prior, bootstrap),
             self.discount,
             (low, max(high, unknown)),
-            prior if start is None else start,
-            np.zeros_like(prior),
             PRECISION * scale.spread,
+            start,
         )
 
 

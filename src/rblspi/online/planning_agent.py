@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Any, ClassVar, NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -14,6 +13,7 @@ from rblspi.core.compiled import jit_inlined
 from rblspi.core.types import Allowed, Integers, Matrix, Vector
 from rblspi.data.transitions import Transitions
 from rblspi.online.agent import Agent
+from rblspi.online.value_iteration import ValueScale
 from rblspi.policies.choice import greedy
 from rblspi.rollout.loop import AgentFunctions
 from rblspi.rollout.transition import Transition, ends_episode
@@ -73,9 +73,7 @@ class PlanningAgent(Agent):
     has seen a tenth more than at its last plan, unless the plan is one for every step to a horizon.
     """
 
-    functions = AgentFunctions(
-        act, observe, numba.typeof(State(np.zeros((1, 1)), np.zeros(4, np.int64)))
-    )
+    functions = AgentFunctions(act, observe)
     state: Any
     #: the fraction by which the memory grows before the end of an episode is worth a new plan
     least_growth: ClassVar[float] = 0.0
@@ -124,6 +122,9 @@ class PlanningAgent(Agent):
 
     def _remembered(self) -> Transitions:
         return self.session.memory.transitions(self.features.shape)
+
+    def _scale(self, transitions: Transitions, steps: int | None = None) -> ValueScale:
+        return ValueScale.of(transitions.rewards, transitions.terminated, self.discount, steps)
 
     def _weights(self, explore: bool) -> Vector:
         steps = int(self.state.counters[TRANSITIONS])

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from typing import Any, Literal, NamedTuple
 
-import numba
 import numpy as np
 
 from rblspi.core import check
@@ -100,36 +99,6 @@ def _noise_std(agent: State) -> float:
     return agent.noise_std
 
 
-def _new_state(
-    actions: int,
-    features: int,
-    update_every: int,
-    ridge: float,
-    penalty: float,
-    noise_std: float,
-    discount: float,
-    in_reward_units: bool = False,
-    limit_ends: bool = False,
-) -> State:
-    k, period = actions * features, update_every or EPISODE
-    capacity = min(period, CAPACITY)
-    return State(
-        buffer=new_buffer(capacity, features),
-        mean=np.zeros(k),
-        sampled=np.zeros(k),
-        counters=np.zeros(2, np.int64),
-        largest_reward=np.zeros(1),
-        discount=discount,
-        noise_std=noise_std,
-        in_reward_units=in_reward_units,
-        update_every=update_every,
-        limit_ends=limit_ends,
-        posterior=new_incremental_posterior(
-            actions, features, ridge, penalty, capacity, fastest_method(period, k)
-        ),
-    )
-
-
 def _precisions(
     prior: float | None, noise: float | None
 ) -> tuple[float, float] | tuple[None, None]:
@@ -199,7 +168,7 @@ class RBLSPI(Agent):
     Iteration, European Workshop on Reinforcement Learning, 2018.
     """
 
-    functions = AgentFunctions(act, observe, numba.typeof(_new_state(1, 1, 1, 1.0, 1.0, 1.0, 0.0)))
+    functions = AgentFunctions(act, observe)
     state: State
 
     def __init__(
@@ -226,24 +195,30 @@ class RBLSPI(Agent):
         super().__init__(env, basis, discount=discount, seed=seed)
 
     def _initial_state(self) -> State:
+        n, period = self.features.size, self.update_every or EPISODE
+        k, capacity = self.actions * n, min(period, CAPACITY)
         alpha = self.prior_precision or PRIOR_PRECISION
         beta = self.noise_precision or NOISE_PRECISION
-        state = _new_state(
-            self.actions,
-            self.features.size,
-            self.update_every,
-            self.ridge,
-            alpha / beta,
-            beta**-0.5,
-            self.discount,
-            in_reward_units=self.noise_precision is None,
-            limit_ends=self.limit_ends,
-        )
+        method = fastest_method(period, k)
+        mean = self.rng.standard_normal(k)  # line 1: m ~ N(0, I)
+        counters = np.zeros(2, np.int64)
         if self.first_update is not None:
-            state.counters[TRANSITIONS] = self.update_every - self.first_update
-        state.mean[:] = self.rng.standard_normal(len(state.mean))  # line 1: m ~ N(0, I)
-        state.sampled[:] = state.mean
-        return state
+            counters[TRANSITIONS] = self.update_every - self.first_update
+        return State(
+            buffer=new_buffer(capacity, n),
+            mean=mean,
+            sampled=mean.copy(),
+            counters=counters,
+            largest_reward=np.zeros(1),
+            discount=self.discount,
+            noise_std=beta**-0.5,
+            in_reward_units=self.noise_precision is None,
+            update_every=self.update_every,
+            limit_ends=self.limit_ends,
+            posterior=new_incremental_posterior(
+                self.actions, n, self.ridge, alpha / beta, capacity, method
+            ),
+        )
 
     @property
     def posterior(self) -> Posterior:

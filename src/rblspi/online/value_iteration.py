@@ -110,7 +110,8 @@ class Regression(NamedTuple):
     rows: Rows
     weighted: Sequence[Any]  # W X, by action                         (rows of a, n)
     factors: Sequence[Any]  # R_a'R_a = X'W X + lambda I    (n, n), or its diagonal (n,)
-    prior: Matrix  # lambda theta_0, by action                        (actions, n)
+    prior_mean: Matrix  # theta_0, by action                          (actions, n)
+    penalty: float  # lambda
 
     @classmethod
     def of(
@@ -122,13 +123,13 @@ class Regression(NamedTuple):
             for x, place in zip(rows.x, rows.places, strict=True)
         ]
         factors = [_factor(x.T @ wx, penalty) for x, wx in zip(rows.x, weighted, strict=True)]
-        return cls(rows, weighted, factors, penalty * prior_mean)
+        return cls(rows, weighted, factors, prior_mean, penalty)
 
     def solve(self, targets: Vector, perturbation: Matrix) -> Matrix:
         """R_a^-1 (R_a'^-1 (X'W t + lambda theta_0) + perturbation), by action."""
-        solved = []
+        solved, prior = [], self.penalty * self.prior_mean
         for a, factor in enumerate(self.factors):
-            right = self.weighted[a].T @ targets[self.rows.places[a]] + self.prior[a]
+            right = self.weighted[a].T @ targets[self.rows.places[a]] + prior[a]
             if factor.ndim == 1:
                 solved.append((right / factor + perturbation[a]) / factor)
             else:
@@ -170,18 +171,21 @@ def value_iteration(
     regression: Regression,
     discount: float,
     limits: tuple[float, float],
-    start: Matrix,
-    perturbation: Matrix,
     precision: float,
+    start: Matrix | None = None,
+    perturbation: Matrix | None = None,
     bonus: Matrix | float = 0.0,
 ) -> Matrix:
     """Weights by action, shape (actions, n), such that another sweep hardly changes any target.
+
+    It begins with the weights ``start``, or those that the regression draws towards.
 
     Sweeps end when no target changes by more than (1 - discount) times ``precision``: where
     regression contracts, values are then precise to that. Values are clipped to ``limits``, after
     a ``bonus`` of every action in every next state, shape (rows, actions), was added to them.
     """
-    rows, weights = regression.rows, start
+    rows, weights = regression.rows, regression.prior_mean if start is None else start
+    noise = np.zeros_like(weights) if perturbation is None else perturbation
     allowed = max(1.0 - discount, 1e-3) * precision
     targets = np.full(len(rows.rewards), np.inf)
     for _ in range(MOST_SWEEPS):
@@ -189,5 +193,5 @@ def value_iteration(
         before, targets = targets, rows.rewards + discount * rows.going * ahead
         if np.abs(targets - before).max() <= allowed:
             break
-        weights = regression.solve(targets, perturbation)
+        weights = regression.solve(targets, noise)
     return weights

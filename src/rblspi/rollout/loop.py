@@ -174,7 +174,11 @@ class AgentFunctions(NamedTuple):
 
     act: Callable[..., int]  # act(agent, x, allowed, rng)
     observe: Callable[..., None]  # observe(agent, transition, rng)
-    state_type: Any  # Numba's type of the agent's state, the first argument of both
+    state_type: Any = None  # Numba's type of the agent's state, the first argument of both
+
+    def over(self, state: Any) -> AgentFunctions:
+        """The functions for states of this one's type."""
+        return self._replace(state_type=numba.typeof(state))
 
     def require_signatures(self) -> None:
         """Raise an error if the functions do not take the arguments of the loop."""

@@ -45,7 +45,7 @@ from rblspi.features import BasisLike
 from rblspi.features.bounds import is_unbounded, limits
 from rblspi.model.matrix_normal import LinearModel, MatrixNormalInverseWishart
 from rblspi.online.planning_agent import PlanningAgent
-from rblspi.online.value_iteration import Regression, Rows, ValueScale, thin, value_iteration
+from rblspi.online.value_iteration import Regression, Rows, thin, value_iteration
 
 #: states to plan from that are remembered, and places of the lattice
 STATES = 1000
@@ -116,19 +116,14 @@ class LBRL(PlanningAgent):
 
     Parameters
     ----------
-    env : gymnasium.Env or str
-        An environment with discrete actions and observations in a Box, or the id of one.
-    basis : Basis, callable or fitted transformer, optional
-        State features, of the model and of the planned values.
     noise_std : float
         Standard deviation of the noise of the prior, in units of the deviation of what is
         predicted.
     prior_std : float
         That of a prediction where nothing is known.
-    discount : float
-        gamma. 1 is possible where every episode terminates.
-    seed : int, optional
-        Of everything random; one drawn from the operating system unless given.
+    env, basis, discount, seed
+        As for `RBLSPI`. Observations are in a Box; the features are those of the model and of the
+        planned values. A discount of 1 is possible where every episode terminates.
 
     References
     ----------
@@ -236,16 +231,15 @@ class LBRL(PlanningAgent):
                 "the environment has action masks, and LBRL plans with next states that it "
                 "imagines, of which nobody knows what is allowed there: take RLSVI or RBLSPI"
             )
-        scale = ValueScale.of(transitions.rewards, transitions.terminated, self.discount)
+        scale = self._scale(transitions)
         centre = scale.constant(self.features, self.actions)
         rows = self._simulate(transitions, models, states, noise)
         return value_iteration(
             Regression.of(rows, PENALTY, centre),
             self.discount,
             (scale.centre - LIMIT * scale.spread, scale.centre + LIMIT * scale.spread),
-            centre if start is None else start,
-            np.zeros_like(centre),
             PRECISION * scale.spread,
+            start,
         )
 
 

@@ -25,7 +25,6 @@ import math
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import block_diag
@@ -68,13 +67,6 @@ class State(NamedTuple):
         return {"counters": counter_ranges(1)}
 
 
-def _new_state(weights: Vector, actions: int, root: float) -> State:
-    n = len(weights) // actions
-    factors = np.tile(root * np.eye(n), (actions, 1, 1))
-    counters = np.zeros(4, np.int64)
-    return State(weights[None, :].copy(), factors, np.ones(1), counters, np.zeros(n))
-
-
 @jit_inlined
 def act(agent: State, x: Vector, allowed: Allowed, rng: Any) -> int:
     """The allowed action of the highest bound; ties go to the first."""
@@ -97,20 +89,14 @@ class LSVIUCB(PlanningAgent):
 
     Parameters
     ----------
-    env : gymnasium.Env or str
-        An environment with discrete actions, a vector of them, or the id of one.
-    basis : Basis, callable or fitted transformer, optional
-        State features, as for `RBLSPI`.
     bonus : float, optional
         beta, about the bonus of what was visited once. By default a tenth of the spread of values
         that the rewards so far allow, see `ValueScale`.
     penalty : float
         lambda, in visits. What was never visited has the bonus beta lambda^-1/2; by default that is
         three times the spread of values, which takes it to V_max.
-    discount : float
-        gamma. 1 is possible where every episode terminates.
-    seed : int, optional
-        Of everything random; one drawn from the operating system unless given.
+    env, basis, discount, seed
+        As for `RBLSPI`. A discount of 1 is possible where every episode terminates.
 
     Notes
     -----
@@ -124,7 +110,7 @@ class LSVIUCB(PlanningAgent):
     approximation, Conference on Learning Theory, 2020.
     """
 
-    functions = AgentFunctions(act, observe, numba.typeof(_new_state(np.zeros(1), 1, 1.0)))
+    functions = AgentFunctions(act, observe)
     state: State
 
     def __init__(
@@ -142,11 +128,17 @@ class LSVIUCB(PlanningAgent):
         super().__init__(env, basis, discount=discount, seed=seed)
 
     def _initial_state(self) -> State:
-        weights = self.rng.standard_normal(self.actions * self.features.size)
-        return _new_state(weights, self.actions, math.sqrt(self.penalty))
+        n = self.features.size
+        return State(
+            weights=self.rng.standard_normal((1, self.actions * n)),
+            factors=np.tile(math.sqrt(self.penalty) * np.eye(n), (self.actions, 1, 1)),
+            beta=np.ones(1),
+            counters=np.zeros(4, np.int64),
+            workspace=np.zeros(n),
+        )
 
     def _plan_to_explore(self, transitions: Transitions) -> None:
-        scale = ValueScale.of(transitions.rewards, transitions.terminated, self.discount)
+        scale = self._scale(transitions)
         beta = BONUS * scale.spread if self.bonus is None else self.bonus
         start = self.state.weights.reshape(self.actions, -1)
         regression = self._regression(transitions, scale)
@@ -156,7 +148,7 @@ class LSVIUCB(PlanningAgent):
             own[...] = (np.diag(factor) if factor.ndim == 1 else factor) / beta
 
     def _best_plan(self, transitions: Transitions) -> Matrix:
-        scale = ValueScale.of(transitions.rewards, transitions.terminated, self.discount)
+        scale = self._scale(transitions)
         return self._solve(self._regression(transitions, scale), scale)
 
     def _regression(self, transitions: Transitions, scale: ValueScale) -> Regression:
@@ -171,15 +163,13 @@ class LSVIUCB(PlanningAgent):
         start: Matrix | None = None,
     ) -> Matrix:
         """The value function without its bonus; beta = 0 gives the best estimate."""
-        centre = scale.constant(self.features, self.actions)
         return value_iteration(
             regression,
             self.discount,
             (scale.centre - OPTIMISM * scale.spread, scale.centre + OPTIMISM * scale.spread),
-            centre if start is None else start,
-            np.zeros_like(centre),
             PRECISION * scale.spread,
-            beta * regression.deviations(regression.rows.y) if beta else 0.0,
+            start,
+            bonus=beta * regression.deviations(regression.rows.y) if beta else 0.0,
         )
 
     def _choice(self, explore: bool) -> BatchPolicy:

@@ -14,7 +14,6 @@ from __future__ import annotations
 import warnings
 from typing import Any, Literal, NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -134,70 +133,22 @@ def _any_reward(cross: Array) -> bool:
     return False
 
 
-def _new_state(
-    actions: int,
-    n: int,
-    discount: float,
-    epsilon: float,
-    decay: float,
-    least: float,
-    update_every: int,
-    on_policy: bool,
-    initial_diagonal: float,
-    limit_ends: bool = False,
-) -> State:
-    k = actions * n
-    cross = np.zeros((actions, n, k + 1))
-    np.fill_diagonal(cross.reshape(k, k + 1)[:, :k], initial_diagonal)
-    return State(
-        new_buffer(CAPACITY, n),
-        cross,
-        np.zeros(k),
-        np.array([epsilon]),
-        np.array([NOT_CHOSEN]),
-        np.zeros(2, np.int64),
-        discount,
-        decay,
-        least,
-        update_every,
-        on_policy,
-        limit_ends,
-        np.zeros((CAPACITY, n)),
-        np.zeros((CAPACITY, k + 1)),
-        np.zeros((k, k + 1)),
-        np.zeros(k),
-    )
-
-
 class OnlineLSPI(Agent):
     """Learns online by least-squares policy iteration with epsilon-greedy exploration.
 
     Parameters
     ----------
-    env : gymnasium.Env or str
-        An environment with discrete actions, a vector of them, or the id of one.
-    basis : Basis, callable or fitted transformer, optional
-        State features; one block of weights per action is learnt over them. Chosen by the
-        observation space unless given.
     on_policy : bool
         Whether the next action that enters A is the executed one, or else the greedy one.
     epsilon, epsilon_decay, epsilon_final : float
         Probability of a random action, its factor after every step, and where it stops.
-    update_every : int or "episode"
-        K: transitions between improvements of the policy.
-    discount : float
-        gamma.
+    update_every, limit_ends, env, basis, discount, seed
+        As for `RBLSPI`.
     initial_diagonal : float
         A starts at this multiple of the identity.
-    limit_ends : bool
-        Whether a truncated episode counts as a terminated one, without a future.
-    seed : int, optional
-        Of everything random; one drawn from the operating system unless given.
     """
 
-    functions = AgentFunctions(
-        act, observe, numba.typeof(_new_state(1, 1, 0.0, 0.0, 0.0, 0.0, 0, True, 1.0))
-    )
+    functions = AgentFunctions(act, observe)
     state: State
 
     def __init__(
@@ -225,17 +176,27 @@ class OnlineLSPI(Agent):
         super().__init__(env, basis, discount=discount, seed=seed)
 
     def _initial_state(self) -> State:
-        return _new_state(
-            self.actions,
-            self.features.size,
-            self.discount,
-            self.epsilon,
-            self.epsilon_decay,
-            self.epsilon_final,
-            self.update_every,
-            self.on_policy,
-            self.initial_diagonal,
-            self.limit_ends,
+        actions, n = self.actions, self.features.size
+        k = actions * n
+        cross = np.zeros((actions, n, k + 1))
+        np.fill_diagonal(cross.reshape(k, k + 1)[:, :k], self.initial_diagonal)
+        return State(
+            buffer=new_buffer(CAPACITY, n),
+            cross=cross,
+            weights=np.zeros(k),
+            epsilon=np.array([self.epsilon]),
+            chosen=np.array([NOT_CHOSEN]),
+            counters=np.zeros(2, np.int64),
+            discount=self.discount,
+            decay=self.epsilon_decay,
+            least=self.epsilon_final,
+            update_every=self.update_every,
+            on_policy=self.on_policy,
+            limit_ends=self.limit_ends,
+            workspace_x=np.zeros((CAPACITY, n)),
+            workspace_d=np.zeros((CAPACITY, k + 1)),
+            workspace_system=np.zeros((k, k + 1)),
+            workspace_solution=np.zeros(k),
         )
 
     def leave_episode(self) -> None:

@@ -40,7 +40,6 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 
 from rblspi.core.compiled import jit, jit_borrowing, jit_inlined
@@ -198,13 +197,6 @@ def mean_model(agent: State) -> None:
         model.rewards[pair] = agent.table.rewards[pair, MEAN]
 
 
-def new_state(actions: int, states: int, discount: float) -> State:
-    """Before the first step."""
-    counters = np.zeros(6, np.int64)
-    counters[MODEL_DUE] = 1
-    return State(new_table(actions, states, discount), counters, np.zeros(actions * states))
-
-
 class PSRL(TableAgent):
     """Learns a table online, acting by the best policy of models sampled from a posterior.
 
@@ -214,10 +206,8 @@ class PSRL(TableAgent):
         An environment with discrete observations and actions, or the id of one.
     basis : OneHot, optional
         There is no other choice: the values are a table.
-    discount : float
-        gamma, below 1.
-    seed : int, optional
-        Of everything random; one drawn from the operating system unless given.
+    discount, seed
+        As for `RBLSPI`; the discount is below 1.
 
     Notes
     -----
@@ -233,11 +223,14 @@ class PSRL(TableAgent):
     Advances in Neural Information Processing Systems, 2013.
     """
 
-    functions = AgentFunctions(act, observe, numba.typeof(new_state(1, 1, 0.0)))
+    functions = AgentFunctions(act, observe)
     state: State
 
     def _initial_state(self) -> State:
-        return new_state(self.actions, self.features.size, self.discount)
+        table = new_table(self.actions, self.features.size, self.discount)
+        counters = np.zeros(6, np.int64)
+        counters[MODEL_DUE] = 1
+        return State(table, counters, np.zeros(len(table.visits)))
 
     def _make_best_model(self) -> None:
         mean_model(self.state)

@@ -43,10 +43,6 @@ class RLSVI(PlanningAgent):
 
     Parameters
     ----------
-    env : gymnasium.Env or str
-        An environment with discrete actions, a vector of them, or the id of one.
-    basis : Basis, callable or fitted transformer, optional
-        State features, as for `RBLSPI`.
     noise_std : float, optional
         sigma, the standard deviation of the noise in r + gamma max Q. By default a tenth of the
         spread of values that the rewards so far allow, see `ValueScale`.
@@ -56,11 +52,9 @@ class RLSVI(PlanningAgent):
     horizon : int, optional
         H, the steps of an episode; if it goes on, the next H steps count as another one. There is a
         value function for every step, as published, in place of one for all.
-    discount : float
-        gamma; that of the paper is 1. Without a horizon, 1 is possible where every episode
-        terminates.
-    seed : int, optional
-        Of everything random; one drawn from the operating system unless given.
+    env, basis, discount, seed
+        As for `RBLSPI`. The discount of the paper is 1. Without a horizon, 1 is possible where
+        every episode terminates.
 
     Notes
     -----
@@ -127,9 +121,9 @@ class RLSVI(PlanningAgent):
             Regression.of(rows, (noise / prior) ** 2, centre),
             self.discount,
             (scale.centre - reach, scale.centre + reach),
-            centre if start is None else start,
-            noise * draw,
             PRECISION * scale.spread,
+            start,
+            noise * draw,
         )
 
     def _finite_horizon(
@@ -149,16 +143,13 @@ class RLSVI(PlanningAgent):
                 rows = Rows.of(transitions.select(here), self.features, self.actions)
                 regression = Regression.of(rows, penalty, nothing)
             scale = self._scale(transitions, len(draw) - h)
-            centre = scale.constant(self.features, self.actions)
             rows = regression.rows
             ahead = masked(rows.y @ weights[h + 1].T, rows.allowed).max(axis=1)
             targets = rows.rewards + self.discount * rows.going * ahead  # line 3
-            around = regression._replace(prior=penalty * centre)
+            centre = scale.constant(self.features, self.actions)
+            around = regression._replace(prior_mean=centre)
             weights[h] = around.solve(targets, noise * draw[h])  # line 4
         return weights[:-1]
-
-    def _scale(self, transitions: Transitions, steps: int | None = None) -> ValueScale:
-        return ValueScale.of(transitions.rewards, transitions.terminated, self.discount, steps)
 
     def _deviations(self, scale: ValueScale) -> tuple[float, float]:
         """Of the noise and of the prior."""

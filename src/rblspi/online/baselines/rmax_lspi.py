@@ -44,7 +44,7 @@ from rblspi.environments.lookup import EnvironmentLike
 from rblspi.features import BasisLike
 from rblspi.model.buffer import TERMINAL
 from rblspi.online.planning_agent import PlanningAgent
-from rblspi.online.value_iteration import Regression, Rows, ValueScale
+from rblspi.online.value_iteration import Regression, Rows
 from rblspi.policies.choice import best_actions
 
 #: lambda, in visits: it makes A invertible
@@ -60,20 +60,14 @@ class RmaxLSPI(PlanningAgent):
 
     Parameters
     ----------
-    env : gymnasium.Env or str
-        An environment with discrete actions, a vector of them, or the id of one.
-    basis : Basis, callable or fitted transformer, optional
-        State features, as for `RBLSPI`.
     visits : float
         m, the visits that make a state-action pair known. 1 is enough where nothing is left to
         chance.
     best_value : float, optional
         V_max. By default the value of going on as until now, and three times the spread of values
         that the rewards so far allow, see `ValueScale`.
-    discount : float
-        gamma. 1 is possible where every episode terminates.
-    seed : int, optional
-        Of everything random; one drawn from the operating system unless given.
+    env, basis, discount, seed
+        As for `RBLSPI`. A discount of 1 is possible where every episode terminates.
 
     References
     ----------
@@ -109,7 +103,7 @@ class RmaxLSPI(PlanningAgent):
 
         Values are counted from the centre, towards which lambda then draws them.
         """
-        scale = ValueScale.of(transitions.rewards, transitions.terminated, self.discount)
+        scale = self._scale(transitions)
         centre = scale.constant(self.features, self.actions)
         level = scale.centre if self.features.constant is not None else 0.0
         best = scale.centre + OPTIMISM * scale.spread
