@@ -13,7 +13,7 @@ os.environ.setdefault("DASK_LOGGING__DISTRIBUTED", "warning")
 logging.getLogger("matplotlib").setLevel(logging.WARNING)
 sys.path.insert(0, str(HERE / "_extensions"))
 
-from figure_scraper import scrape_figures  # noqa: E402
+from figure_scraper import require_quiet_and_drawn, scrape_figures  # noqa: E402
 
 from rblspi import __version__  # noqa: E402
 
@@ -68,7 +68,8 @@ sphinx_gallery_conf = {
     "filename_pattern": r"\.py$",
     "within_subsection_order": "FileNameSortKey",
     "image_scrapers": (scrape_figures,),
-    "reset_modules": (),
+    "reset_modules": (require_quiet_and_drawn,),
+    "reset_modules_order": "both",
     "abort_on_example_error": True,
     "download_all_examples": False,
     "show_memory": False,

@@ -1,7 +1,11 @@
-"""Pictures of the gallery: the figures and films that a block of an example has made."""
+"""Examples of the gallery: each has to run without a warning and to draw something.
+
+The pictures are the figures and films that a block of an example has made.
+"""
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +13,22 @@ import matplotlib.pyplot as plt
 from matplotlib.animation import Animation
 from matplotlib.figure import Figure
 from sphinx_gallery.scrapers import figure_rst
+
+_filters: list[Any] = []
+_drawn: set[str] = set()  # names of files
+
+
+def require_quiet_and_drawn(gallery_conf: dict[str, Any], fname: Any, when: str) -> None:
+    """Make warnings errors before an example, and refuse one without a picture after it."""
+    if fname is None:
+        return
+    if when == "before":
+        _filters[:] = warnings.filters
+        warnings.simplefilter("error")
+        return
+    warnings.filters[:] = _filters  # type: ignore[index]
+    if Path(fname).name not in _drawn:
+        raise ValueError(f"{fname} draws nothing that has a name")
 
 
 def scrape_figures(block: Any, block_vars: dict[str, Any], gallery_conf: dict[str, Any]) -> str:
@@ -28,4 +48,6 @@ def scrape_figures(block: Any, block_vars: dict[str, Any], gallery_conf: dict[st
             paths.append(next(block_vars["image_path_iterator"]))
             figure.savefig(paths[-1], dpi=130)
     plt.close("all")
+    if paths:
+        _drawn.add(Path(block_vars["src_file"]).name)
     return figure_rst(paths, gallery_conf["src_dir"])

@@ -18,8 +18,8 @@ from tests.support.experiments import SWEEP, arrays_of, assert_same, one_thread
 
 pytestmark = pytest.mark.slow
 
-RUNS = 40
-KILLS = 10
+RUNS = 20
+KILLS = 4
 CURVES = SWEEP.curves
 
 
@@ -53,7 +53,7 @@ def wait_until_gone(group):
 
 
 @pytest.mark.slow
-def test_killed_ten_times_a_sweep_ends_with_the_numbers_of_an_undisturbed_one(
+def test_a_sweep_that_is_killed_again_and_again_ends_with_the_numbers_of_an_undisturbed_one(
     tmp_path, undisturbed
 ):
     path = tmp_path / "results.sqlite"

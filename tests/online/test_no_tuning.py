@@ -60,8 +60,8 @@ def test_any_factor_gives_the_same_values(factor: float) -> None:
 def test_an_environment_is_enough(kind: Any, name: str) -> None:
     if name not in gym.registry:
         pytest.skip(f"{name} is not in this Gymnasium")
-    agent = kind(name, seed=0).learn(500)
-    assert agent.num_timesteps == 500
+    steps = 40 if name == "Taxi-v4" else 500  # 3,000 weights
+    assert kind(name, seed=0).learn(steps).num_timesteps == steps
 
 
 def test_the_default_basis_follows_the_space() -> None:
