@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.pages import DOCS, PAGES, ROOT, name
 
-PACKAGES = ("", ".data", ".features", ".offline", ".online", ".policies", ".rollout", ".serving")
+PACKAGES = ("", ".data", ".features", ".offline", ".policies", ".rollout", ".serving")
 
 
 def documented() -> set[str]:
