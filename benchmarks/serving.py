@@ -142,10 +142,10 @@ def service(policy: LinearPolicy, rate: float, seconds: float, log: bool) -> dic
     """Load the service; returns what it took."""
     with TemporaryDirectory() as folder:
         disk = disk_waits(folder) if log else {}
-        file = Path(folder) / "policy.json"
-        policy.export(file)
+        file = Path(folder) / "policy.npz"
+        policy.save(file)
         arguments = ["serve", str(file), "--port", "0"]
-        arguments += ["--log", f"{folder}/decisions.jsonl"] if log else []
+        arguments += ["--log", f"{folder}/decisions.db"] if log else []
         start = "from rblspi.cli import main; main()"
         command = [sys.executable, "-c", start, *arguments]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:

@@ -14,14 +14,15 @@ import http.client
 import json
 import random
 import signal
+import sqlite3
 import threading
 import time
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from rblspi.core.journal import whole_lines
 from rblspi.data import read_log
 from tests.support.service import Client, Service
 
@@ -112,20 +113,18 @@ def trial(policy: Path, log: Path, seconds: float, clients: int = 4) -> Counter[
 
 def compared(log: Path, loads: list[Load], kept: dict[str, int]) -> Counter[str]:
     """What the log and the clients agree about; an error says what they do not agree about."""
-    records = [json.loads(line.content) for line in whole_lines(log)]
-    name = records[0]["log"]
-    decisions = [record for record in records if "decision" in record]
-    outcomes = [record for record in records if "outcome" in record]
-    by_id = {f"{name}-{r['decision']}": (r["state"], r["action"]) for r in decisions}
-    found = {f"{name}-{r['outcome']}": r for r in outcomes}
-    assert len(by_id) == len(decisions), "a decision is there twice"
-    assert len(found) == len(outcomes), "an outcome is there twice"
+    with closing(sqlite3.connect(log)) as database:
+        (name,) = database.execute("SELECT id FROM log").fetchone()
+        decisions = database.execute("SELECT id, state, action FROM decisions").fetchall()
+        outcomes = database.execute("SELECT decision, reward, next_state FROM outcomes").fetchall()
+    by_id = {f"{name}-{i}": (json.loads(state), action) for i, state, action in decisions}
+    found = {f"{name}-{i}": (reward, json.loads(after)) for i, reward, after in outcomes}
     for load in loads:
         assert load.decided.items() <= by_id.items(), "a decision was lost or changed"
     sent = {i: outcome for load in loads for i, outcome in load.recorded.items()}
     assert found.keys() == sent.keys(), "an outcome was lost, or nobody sent it"
     for identifier, outcome in sent.items():
-        assert all(found[identifier][k] == v for k, v in outcome.items() if k != "id")
+        assert found[identifier] == (outcome["reward"], outcome["next_state"])
     assert kept == {"decisions": len(by_id), "outcomes": len(found)}
     assert read_log(log).size == len(found)
     counts = sum((load.counts for load in loads), Counter[str]())
@@ -142,7 +141,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=300.0)
     seconds = parser.parse_args().seconds
     with TemporaryDirectory() as folder:
-        found = trial(saved_policy(Path(folder)), Path(folder) / "decisions.jsonl", seconds)
+        found = trial(saved_policy(Path(folder)), Path(folder) / "decisions.db", seconds)
     print(f"{seconds:g} s, one SIGKILL: nothing lost, nothing doubled; {dict(found)}")
 
 

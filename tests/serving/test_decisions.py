@@ -1,6 +1,10 @@
 """Decisions and their outcomes become a log of transitions, each of them once."""
 
 import json
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
 from itertools import pairwise
 
 import gymnasium as gym
@@ -8,10 +12,9 @@ import numpy as np
 import pytest
 
 from rblspi import FQI, LSPI, LinearPolicy, OneHot, Polynomial
-from rblspi.core.journal import line_of
 from rblspi.data import DataError, LogAndDecisions, Transitions, read_log
 from rblspi.data.decision_log import transitions_in
-from rblspi.serving import Decisions, Outcome
+from rblspi.serving import Decisions
 from tests.support.command import run
 from tests.support.logs import ACTIONS, assert_same, episode_rows, joined, transitions_of_rows
 from tests.support.shop_policy import shop_policy
@@ -26,7 +29,7 @@ def states_of(rng, count):
 
 @pytest.fixture
 def path(tmp_path):
-    return tmp_path / "decisions.jsonl"
+    return tmp_path / "decisions.db"
 
 
 def test_a_decision_is_what_the_policy_does(path):
@@ -80,30 +83,31 @@ def test_the_same_outcome_counts_once(path):
         first, second = decisions.act_many([state, state])
         assert decisions.record(first.id, 1.5, state)
         assert not decisions.record(first.id, 1.5, state)
-        twice = [Outcome(second.id, 2, state)] * 2  # 2 and 2.0 are the same reward
+        outcome = {"id": second.id, "next_state": state}
+        twice = [outcome | {"reward": 2}, outcome | {"reward": 2.0}]
         assert decisions.record_many(twice) == 1
     with Decisions(shop_policy(), path) as decisions:  # and also after the end of the process
         assert not decisions.record(second.id, 2.0, {"weekday": "Mon", "stock": "0.5"})
         with pytest.raises(ValueError, match="has another outcome already, which stays"):
             decisions.record(first.id, 1.6, state)
-        assert (decisions.log.decisions, decisions.log.outcomes) == (2, 2)
+        assert decisions.counts == {"decisions": 2, "outcomes": 2}
         third = decisions.act(state)
         assert third.id.partition("-")[2] == "3"
-    assert [row["reward"] for row in transitions_in(path)] == [1.5, 2.0]
+    assert transitions_in(path)["reward"].to_pylist() == [1.5, 2.0]
 
 
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"id": "x-1"}, "'x-1' is no id of a decision in decisions.jsonl"),
-        ({"id": "LOG-77"}, "there is no decision .*-77 in decisions.jsonl"),
+        ({"id": "x-1"}, "'x-1' is no id of a decision in decisions.db"),
+        ({"id": "LOG-77"}, "there is no decision .*-77 in decisions.db"),
         ({"id": "LOG-1e9"}, "is no id of a decision"),
         ({"reward": "much"}, "reward='much' must be a number"),
         ({"reward": True}, "reward=True must be a number"),
         ({"reward": float("nan")}, "reward=nan must be finite"),
         ({"next_state": None}, "next_state is missing: give the state after the action"),
-        ({"next_state": {"stock": 1.0}}, "the state has no 'weekday'"),
-        ({"next_state": {"stock": 1.0, "weekday": "Sun"}}, "weekday='Sun' is none of Mon, Tue"),
+        ({"next_state": {"stock": 1.0}}, "state has no 'weekday'"),
+        ({"next_state": {"stock": 1.0, "weekday": "Sun"}}, "weekday='Sun' is not in the log"),
         ({"terminated": 1}, "terminated=1 must be true or false"),
         ({"rewrd": 1.0}, "an outcome has no 'rewrd', only id, reward"),
     ],
@@ -115,10 +119,9 @@ def test_outcomes_are_checked_and_recorded_together(path, wrong, message):
         good = {"id": first.id, "reward": 1.0, "next_state": state}
         bad = good | {"id": second.id} | wrong
         bad["id"] = bad["id"].replace("LOG", first.id.partition("-")[0])
-        before = path.read_bytes()
         with pytest.raises(ValueError, match=r"outcomes\[1\]: .*" + message):
             decisions.record_many([good, bad])
-        assert path.read_bytes() == before
+        assert decisions.counts == {"decisions": 2, "outcomes": 0}
         with pytest.raises(ValueError, match=message):
             decisions.record_many([bad])
 
@@ -134,11 +137,12 @@ def test_states_are_kept_as_plain_data(path):
     with Decisions(policy, path) as decisions:
         for decision, state in zip(decisions.act_many(given), given, strict=True):
             decisions.record(decision.id, 0.0, state)
-        with pytest.raises(ValueError, match=r"states\[1\]: weekday='Sun' is none of"):
+        with pytest.raises(ValueError, match=r"states\[1\]: weekday='Sun' is not in the log"):
             decisions.act_many([given[0], {"weekday": "Sun", "stock": 1.0}])
         with pytest.raises(ValueError, match=r"episode='xxx.*' must be text of at most 200"):
             decisions.act(given[0], episode="x" * 201)
-    kept = [(row["state.stock"], row["state.weekday"]) for row in transitions_in(path)]
+    rows = transitions_in(path).to_pylist()
+    kept = [(row["state.stock"], row["state.weekday"]) for row in rows]
     assert kept == [(None, "Mon"), (0.5, "Tue"), (None, "Wed"), (1.0, "Wed")]
     encoded = policy.inputs([{"stock": s, "weekday": w} for s, w in kept])
     np.testing.assert_array_equal(joined(read_log(path)).observations, encoded)
@@ -203,24 +207,107 @@ def test_a_fit_goes_on_with_decisions(path, tmp_path, capsys):
     np.testing.assert_allclose(LinearPolicy.load(save / "policy.npz").weights, weights, rtol=1e-9)
 
 
-def test_logs_of_other_policies_and_damaged_ones_are_refused(path):
+def whole_log(path):
+    """A log of three decisions, of which two have outcomes."""
     state = {"stock": 0.5, "weekday": "Mon"}
     with Decisions(shop_policy(), path) as decisions:
-        made = decisions.act_many([state] * 3)
-        for decision in made:
-            decisions.record(decision.id, 1.0, state)
+        made = decisions.act_many([state] * 3, ["Größe", None, "\0"])
+        for decision, reward in zip(made[1:], (1.0, -0.0), strict=True):
+            decisions.record(decision.id, reward, state)
+    return path
+
+
+def test_the_log_of_another_policy_is_refused(path):
+    whole_log(path)
     with pytest.raises(ValueError, match="is the log of a policy with other states or actions"):
         Decisions(shop_policy(fill=0.0), path)
-    whole = path.read_bytes()
-    path.write_bytes(whole.replace(b'"decision": 2', b'"decision": 7'))
+
+
+def change(path, *statements):
+    with closing(sqlite3.connect(path)) as database, database:
+        for statement in statements:
+            database.execute(statement)
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        ("UPDATE decisions SET action = 'x' WHERE id = 2", "row 2 of decisions: the row is"),
+        ("UPDATE outcomes SET reward = 7.0 WHERE decision = 3", "row 3 of outcomes: the row is"),
+        ("UPDATE log SET actions = '[1]'", "of log: the row is damaged"),
+        ("DELETE FROM log", "does not say which actions"),
+        ("PRAGMA user_version = 9", "of another version of rblspi"),
+        ("PRAGMA application_id = 7", "is the database of another program"),
+        ("DROP TABLE outcomes", "cannot be read: no such table"),
+    ],
+)
+def test_damage_is_told_in_a_sentence(path, damage, message):
+    change(whole_log(path), damage)
     for use in (read_log, lambda p: Decisions(shop_policy(), p)):
-        with pytest.raises(ValueError, match=r"decisions\.jsonl, line 4: the record is damaged"):
+        with pytest.raises(DataError, match=message):
             use(path)
-    lines = whole.splitlines(keepends=True)
-    path.write_bytes(b"".join(lines[:3] + lines[4:]))  # as the message says
-    assert read_log(path).size == 2
-    header = json.loads(lines[0]) | {"version": 9}
-    del header["crc"]
-    path.write_bytes(line_of(header))
-    with pytest.raises(DataError, match="no log of decisions, or one of another version"):
+
+
+def test_a_damaged_row_can_be_deleted(path):
+    change(
+        whole_log(path),
+        "UPDATE outcomes SET reward = 7.0",
+        "DELETE FROM outcomes WHERE 2 = decision",
+    )
+    with pytest.raises(DataError, match="row 3 of outcomes"):
         read_log(path)
+    path.unlink()
+    change(whole_log(path), "DELETE FROM outcomes WHERE decision = 3")
+    assert read_log(path).size == 1
+
+
+def test_no_bit_changes_unnoticed(path):
+    before, rng = transitions_in(whole_log(path)), np.random.default_rng(0)
+    whole = path.read_bytes()
+    for place in rng.choice(np.flatnonzero(np.frombuffer(whole, np.uint8)), 200, replace=False):
+        changed = bytearray(whole)
+        changed[place] ^= 1 << int(rng.integers(8))
+        path.write_bytes(changed)
+        try:
+            after = transitions_in(path)
+        except DataError:
+            continue
+        assert after == before, place
+
+
+def test_other_files_are_left_alone(path, tmp_path):
+    path.write_text("stock,order\n1,2\n" * 100)
+    with pytest.raises(ValueError, match=r"decisions\.db is damaged, or no log of decisions"):
+        Decisions(shop_policy(), path)
+    assert path.read_text() == "stock,order\n1,2\n" * 100
+    with pytest.raises(ValueError, match=r"choose a name that ends in \.db"):
+        Decisions(shop_policy(), tmp_path / "decisions.jsonl")
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_one_process_at_a_time_writes_and_any_number_reads(path):
+    program = (
+        "import sys; from rblspi.serving import Decisions; from rblspi.data import read_log;"
+        "from tests.support.shop_policy import shop_policy; print(read_log(sys.argv[1]).size);"
+        "Decisions(shop_policy(), sys.argv[1])"
+    )
+    whole_log(path)
+    with Decisions(shop_policy(), path) as decisions:
+        command = [sys.executable, "-c", program, str(path)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert "another process is writing to" in done.stderr
+        assert done.stdout == "2\n"
+        decisions.act({"stock": 0.5, "weekday": "Mon"})
+    assert [file.name for file in path.parent.iterdir()] == [path.name]
+
+
+def test_a_full_disk_leaves_the_log_as_it_was(path):
+    state = {"stock": 0.5, "weekday": "Mon"}
+    with Decisions(shop_policy(), path) as decisions:
+        database = decisions._commits._connection
+        database.execute("PRAGMA max_page_count = 10")
+        with pytest.raises(OSError, match=r"decisions\.db cannot be written: .* disk is full"):
+            decisions.act_many([state] * 1000)
+        database.execute("PRAGMA max_page_count = 1000000")
+        assert decisions.act(state).id.partition("-")[2] == "1"
+        assert decisions.counts == {"decisions": 1, "outcomes": 0}

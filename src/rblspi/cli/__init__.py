@@ -79,7 +79,7 @@ _OURS = {
     "check": Command(check, "logs.parquet --out runs/logs"),
     "fit": Command(fit, "logs.parquet --set discount=0.95 --save runs/logs"),
     "export": Command(export, "runs/logs policy.json"),
-    "serve": Command(serve, "runs/logs --log decisions.jsonl"),
+    "serve": Command(serve, "runs/logs --log decisions.db"),
 }
 
 

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import ipaddress
-import json
 import socket
-from contextlib import ExitStack
+from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
 from rblspi.cli import options, parsing
 from rblspi.core.progress import say
-
-if TYPE_CHECKING:
-    from rblspi.policies.standalone import StandalonePolicy
 
 #: seconds that requests under way get when the service is asked to end
 LAST_SECONDS = 5
@@ -24,15 +20,13 @@ LAST_SECONDS = 5
 def serve(
     saved: Annotated[
         Path,
-        typer.Argument(
-            metavar="POLICY", help="An agent or a policy, its file or folder; or policy.json."
-        ),
+        typer.Argument(metavar="POLICY", help="An agent or a policy: its file or folder."),
     ],
     log: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Write down decisions and their outcomes there (.jsonl), and go on with it.",
+            help="Write down decisions and their outcomes there (.db), and go on with it.",
         ),
     ] = None,
     host: Annotated[
@@ -49,39 +43,20 @@ def serve(
     """
     from rblspi.serving import Decisions
     from rblspi.serving.http import application
-    from rblspi.serving.requests import Answers
 
-    policy = _policy(saved, env, parsing.assignments("--env-set", env_set), wrap)
-    with ExitStack() as stack:
-        listener = stack.enter_context(_listener(host, port))
-        decisions = None if log is None else stack.enter_context(Decisions(policy, log))
-        kept = "" if decisions is None else f", {decisions.log.decisions:,} decisions in {log}"
+    policy = parsing.load(saved, env, parsing.assignments("--env-set", env_set), wrap).policy()
+    with closing(_listener(host, port)) as listener, Decisions(policy, log) as decisions:
+        counts = decisions.counts
+        kept = "" if counts is None else f", {counts['decisions']:,} decisions in {log}"
         where = f"[{host}]" if ":" in host else host
         print(
-            f"{saved} on http://{where}:{listener.getsockname()[1]}: {len(policy.actions)} actions"
+            f"{saved} on http://{where}:{listener.getsockname()[1]}: {policy.actions} actions"
             f"{kept}; Ctrl-C ends it",
             flush=True,
         )
         if not _is_loopback(host):
             say(f"everybody who reaches {host} can ask and record: put a proxy before it")
-        _run(application(Answers(policy, decisions)), listener)
-
-
-def _policy(saved: Path, *environment: Any) -> StandalonePolicy:
-    """The policy in a file, as the one that can be exported."""
-    from rblspi.policies.standalone import StandalonePolicy
-
-    if saved.suffix != ".json":
-        from rblspi.policies.export import model_of
-
-        policy = parsing.load(saved, *environment).policy()
-        return StandalonePolicy(model_of(policy, std=policy.posterior is not None))
-    try:
-        return StandalonePolicy(json.loads(saved.read_text(encoding="utf-8")))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ValueError(
-            f"{saved} is no policy that rblspi export wrote: {type(error).__name__}: {error}"
-        ) from error
+        _run(application(decisions), listener)
 
 
 def _listener(host: str, port: int) -> socket.socket:

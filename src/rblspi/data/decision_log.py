@@ -1,50 +1,93 @@
-"""The log of a policy at work: decisions, and what came of them.
+"""The log of a policy at work: an SQLite database of decisions and their outcomes.
 
-A decision gets an id when it is made. Its outcome, the reward and the next state, arrives later and
-in any order. Both are records of a journal (`rblspi.core.journal`), in JSON Lines:
-
-    {"format": "rblspi-decisions", "version": 1, "log": "9f2c51d0", "actions": [...], ...}
-    {"policy": "41d3...", "at": 1794907000.1, "algorithm": "fqi"}
-    {"decision": 1, "at": ..., "episode": null, "state": {"stock": 1}, "action": "large"}
-    {"outcome": 1, "at": ..., "reward": 3.5, "next_state": {"stock": 0}, "terminated": false, ...}
-
-`transitions_in` puts outcomes to their decisions, and so makes a log of transitions, which
-`rblspi.data.read_log` reads like any other.
+A decision gets its number when it is made. Its outcome, the reward and the next state, arrives
+later and in any order. States are JSON, so that ``state ->> 'stock'`` is a number of one.
+`transitions_in` joins both tables to a table of transitions, which `rblspi.data.read_log` reads.
 """
 
 from __future__ import annotations
 
 import json
-import re
 import secrets
-import time
+import sqlite3
 import zlib
-from array import array
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
-import numpy as np
-
-from rblspi.core.journal import DamageError, Journal, Line, whole_lines
 from rblspi.data.columns import DataError
 from rblspi.data.encoding import Encoding, Naming
 
-FORMAT, VERSION = "rblspi-decisions", 1
+#: how the names of these files end
+SUFFIX = ".db"
+_APPLICATION, _VERSION = 0x52424C44, 1  # "RBLD"
 
-_DECISION = re.compile(
-    rb'\{"decision": (\d{1,15}), "at": [\d.]+, "episode": (null|"(?:[^"\\]|\\.)*"), "state": '
-)
-_OUTCOME = re.compile(rb'\{"outcome": (\d{1,15}), "at": [\d.]+, (?="reward": )')
+_SCHEMA = f"""
+PRAGMA application_id = {_APPLICATION};
+PRAGMA user_version = {_VERSION};
+CREATE TABLE log (
+    id TEXT PRIMARY KEY,
+    actions TEXT NOT NULL,
+    inputs TEXT NOT NULL,
+    crc INTEGER NOT NULL
+);
+CREATE TABLE policies (
+    id INTEGER PRIMARY KEY,
+    digest TEXT NOT NULL,
+    algorithm TEXT NOT NULL,
+    started REAL NOT NULL
+);
+CREATE TABLE decisions (
+    id INTEGER PRIMARY KEY,
+    policy INTEGER NOT NULL REFERENCES policies (id),
+    made REAL NOT NULL,
+    episode TEXT,
+    state TEXT NOT NULL,
+    action NOT NULL,
+    crc INTEGER NOT NULL
+);
+CREATE TABLE outcomes (
+    decision INTEGER PRIMARY KEY REFERENCES decisions (id),
+    recorded REAL NOT NULL,
+    reward REAL NOT NULL,
+    next_state TEXT,
+    terminated INTEGER NOT NULL,
+    truncated INTEGER NOT NULL,
+    elapsed REAL,
+    crc INTEGER NOT NULL
+);
+"""
+
+#: the columns that a checksum covers, by table; the first one names the row
+_COVERED = {
+    "log": "id, actions, inputs",
+    "decisions": "id, policy, made, episode, state, action",
+    "outcomes": "decision, recorded, reward, next_state, terminated, truncated, elapsed",
+}
+
+# Decisions of an episode follow one another in the order in which they were made. An episode was
+# cut short where the next decision was not made in the next state.
+_JOINED = """
+SELECT decisions.id, episode, state, action, reward, coalesce(next_state, state), terminated,
+    NOT terminated AND (
+        truncated OR next_state IS NOT lead(state) OVER (PARTITION BY episode ORDER BY decisions.id)
+    ),
+    elapsed
+FROM decisions JOIN outcomes ON decision = decisions.id
+ORDER BY episode IS NOT NULL, min(decisions.id) OVER (PARTITION BY episode), decisions.id
+"""
+#: rows that are converted at a time
+_ROWS = 2**13
 
 
 class Heading(NamedTuple):
-    """What the first record of a log says about all others."""
+    """What holds for all decisions in a log."""
 
     log: str  # the first part of every id
     actions: tuple[Any, ...]  # names or numbers
-    inputs: list[dict[str, Any]]  # the columns of a state; [] if it is just its numbers
+    inputs: list[dict[str, Any]]  # the columns of a state; [] if it is a list of numbers
 
     @property
     def action_names(self) -> tuple[str, ...]:
@@ -64,264 +107,209 @@ class Heading(NamedTuple):
 
 
 def _columns(inputs: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
-    """Name, words, and whether values may be missing; what stands for them may change."""
+    """Name, words, and whether values may be missing; the value put in their place may change."""
     return [(each["name"], list(each["words"]), each["fill"] is None) for each in inputs]
 
 
-def heading_of(path: str | PathLike[str]) -> Heading | None:
-    """The heading of a log of decisions; None if the file is something else."""
-    with open(path, "rb") as file:
-        if not file.read(40).startswith(b'{"format": "%s"' % FORMAT.encode()):
-            return None
-    return _heading(next(_lines(path), None), path)
+def checksum(*values: Any) -> int:
+    """CRC-32 of the values of a row."""
+    return zlib.crc32(repr(values).encode(errors="surrogateescape"))
 
 
-def _heading(line: Line | None, path: str | PathLike[str]) -> Heading:
-    record = {} if line is None else json.loads(line.content)
-    if record.get("format") != FORMAT or record.get("version") != VERSION:
-        raise DataError(f"{path} is no log of decisions, or one of another version")
-    return Heading(str(record["log"]), tuple(record["actions"]), record["inputs"])
+# Opening ---------------------------------------------------------------------------------------
 
 
-def _lines(path: str | PathLike[str]) -> Iterator[Line]:
-    try:
-        yield from whole_lines(path)
-    except DamageError as error:
-        raise DataError(str(error)) from error
+def opened_for_writing(
+    path: str | PathLike[str], actions: Sequence[Any], inputs: list[dict[str, Any]]
+) -> tuple[sqlite3.Connection, Heading]:
+    """Open a log, which is created if there is none, such that a commit survives a power cut.
 
-
-class Outcome(NamedTuple):
-    """What came of a decision."""
-
-    id: str
-    reward: float
-    next_state: Any = None  # needed unless it is terminal
-    terminated: bool = False
-    truncated: bool = False
-    elapsed: float | None = None  # the time until the next state
-
-
-class DecisionLog:
-    """Writes decisions and outcomes, each once.
-
-    Parameters
-    ----------
-    path : path
-        A file in JSON Lines, which is gone on with if it is there.
-    actions : sequence
-        The names or numbers of the actions.
-    inputs : list of dict
-        The columns of states, see `rblspi.data.Encoding`; empty if states are just numbers.
-
-    Attributes
-    ----------
-    decisions, outcomes : int
-        How many there are in the file.
+    Raises
+    ------
+    ValueError
+        If the file is damaged, of another program, or of a policy with other states or actions.
     """
-
-    def __init__(
-        self, path: str | PathLike[str], actions: Sequence[Any], inputs: list[dict[str, Any]]
-    ) -> None:
-        self.path = Path(path)
-        self.decisions = self.outcomes = 0
-        #: for every decision a number that tells one outcome from others; 0 if there is none yet
-        self._known = array("I", [0])
-        self._journal = Journal(path)
-        try:
-            self.heading = self._opened(Heading(secrets.token_hex(4), tuple(actions), inputs))
-        except BaseException:
-            self._journal.close()
-            raise
-
-    def _opened(self, wanted: Heading) -> Heading:
-        """Read what is there, or write the heading."""
-        if not self._journal.size:
-            self._journal.append([{"format": FORMAT, "version": VERSION, **wanted._asdict()}])
-            return wanted
-        lines = _lines(self.path)
-        found = _heading(next(lines), self.path)
-        if not found.fits(wanted):
-            raise ValueError(
-                f"{self.path} is the log of a policy with other states or actions: choose another "
-                "name"
-            )
-        _scan(lines, self._seen_decision, self._seen_outcome)
-        return found
-
-    def _seen_decision(self, number: int, line: Line, episode: bytes) -> None:
-        self._known.extend([0] * (number + 1 - len(self._known)))
-        self.decisions += 1
-
-    def _seen_outcome(self, number: int, line: Line, said: bytes) -> None:
-        if number < len(self._known):
-            self._known[number] = _fingerprint(said)
-            self.outcomes += 1
-
-    def note_policy(self, digest: str, algorithm: str) -> None:
-        """Write down which policy makes the decisions that follow."""
-        self._journal.append([{"policy": digest, "at": time.time(), "algorithm": algorithm}])
-
-    def decide(self, made: Sequence[tuple[Any, Any, str | None]]) -> list[str]:
-        """Write down decisions, each a state, an action and an episode; returns their ids."""
-        first, now = len(self._known), time.time()
-        self._journal.append(
-            {"decision": n, "at": now, "episode": episode, "state": state, "action": action}
-            for n, (state, action, episode) in enumerate(made, first)
+    if Path(path).suffix != SUFFIX:
+        raise ValueError(
+            f"{path}: a log of decisions is an SQLite database: choose a name that ends in {SUFFIX}"
         )
-        self._known.extend([0] * len(made))
-        self.decisions += len(made)
-        return [f"{self.heading.log}-{n}" for n in range(first, first + len(made))]
-
-    def record(self, outcomes: Sequence[Outcome]) -> int:
-        """Write down outcomes, all of them or none; returns how many were new.
-
-        An outcome that is there already counts once.
-        """
-        new: dict[int, int] = {}
-        records = []
-        now = time.time()
-        for i, outcome in enumerate(outcomes):
-            where = f"outcomes[{i}]: " if len(outcomes) > 1 else ""
-            number = self._number(outcome.id, where)
-            said = outcome._asdict()
-            del said["id"]
-            if outcome.elapsed is None:
-                del said["elapsed"]
-            mark = _fingerprint(json.dumps(said, ensure_ascii=False)[1:].encode())
-            before = self._known[number] or new.get(number, mark)
-            if before != mark:
+    wanted = Heading(secrets.token_hex(4), tuple(actions), inputs)
+    with _explained(path):
+        connection = _connect(path, "rwc")
+        try:
+            if _is_empty(connection):
+                _create(connection, wanted)
+            found = _checked(connection, path)
+            if not found.fits(wanted):
                 raise ValueError(
-                    f"{where}the decision {outcome.id} has another outcome already, which "
-                    "stays: the outcome of a decision cannot be changed"
+                    f"{path} is the log of a policy with other states or actions: choose another "
+                    "name"
                 )
-            if not self._known[number] and number not in new:
-                new[number] = mark
-                records.append({"outcome": number, "at": now, **said})
-        self._journal.append(records)
-        for number, mark in new.items():
-            self._known[number] = mark
-        self.outcomes += len(new)
-        return len(new)
-
-    def _number(self, identifier: Any, where: str) -> int:
-        log, _, digits = str(identifier).partition("-")
-        short = str(identifier)[:50]
-        if log != self.heading.log or not re.fullmatch(r"[1-9]\d{0,14}", digits):
-            raise ValueError(f"{where}{short!r} is no id of a decision in {self.path.name}")
-        if int(digits) >= len(self._known):
-            raise ValueError(f"{where}there is no decision {short} in {self.path.name}")
-        return int(digits)
-
-    def sync(self) -> None:
-        """Wait until everything is on the disk."""
-        self._journal.sync()
-
-    def close(self) -> None:
-        """Bring everything to the disk, and let other processes write."""
-        self._journal.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = FULL")
+        except BaseException:
+            connection.close()
+            raise
+        return connection, found
 
 
-def _fingerprint(said: bytes) -> int:
-    """A number that tells an outcome from others, and is not 0."""
-    return zlib.crc32(said) or 1
+def close(connection: sqlite3.Connection) -> None:
+    """Close a log, and leave one file, which can also be read where nothing can be written."""
+    with closing(connection), suppress(sqlite3.Error):  # such as another program that reads
+        connection.execute("PRAGMA journal_mode = DELETE")
 
 
-def _scan(
-    lines: Iterator[Line],
-    decision: Callable[[int, Line, bytes], None],
-    outcome: Callable[[int, Line, bytes], None],
-) -> None:
-    """Call functions with every decision and its episode, and with every outcome and its words."""
-    for line in lines:
-        if found := _DECISION.match(line.content):
-            decision(int(found[1]), line, found[2])
-        elif found := _OUTCOME.match(line.content):
-            outcome(int(found[1]), line, line.content[found.end() :])
+@contextmanager
+def _opened(path: str | PathLike[str]) -> Iterator[tuple[sqlite3.Connection, Heading]]:
+    """A log to read from."""
+    with _explained(path), closing(_connect(path, "ro")) as connection:
+        connection.execute("BEGIN")  # rows that arrive meanwhile are left out
+        yield connection, _checked(connection, path)
 
 
-# A log of transitions --------------------------------------------------------------------------
+@contextmanager
+def _explained(path: str | PathLike[str]) -> Iterator[None]:
+    """Errors of SQLite as sentences."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        raise DataError(f"{path} cannot be read: {error}") from error
+    except (sqlite3.Error, UnicodeDecodeError) as error:
+        raise DataError(
+            f"{path} is damaged, or no log of decisions ({error}): restore a copy of the file, or "
+            "choose another name"
+        ) from error
 
 
-def transitions_in(path: str | PathLike[str]) -> Iterator[dict[str, Any]]:
-    """The decisions that have an outcome, each with that, in the order of their episodes.
-
-    Decisions of an episode follow one another in the order in which they were made. An episode was
-    cut short where the next decision was not made in the next state. Rows are read one by one; only
-    the place of every record is kept in memory.
-    """
-    lines = _lines(path)
-    heading = _heading(next(lines, None), path)
-    decided, became, ranks = array("q", [-1]), array("q", [-1]), array("q", [0])
-    episodes: dict[bytes, int] = {b"null": 0}
-
-    def decision(number: int, line: Line, episode: bytes) -> None:
-        more = number + 1 - len(decided)
-        for places in (decided, became, ranks):
-            places.extend([-1] * more)
-        decided[number] = line.start
-        ranks[number] = episodes.setdefault(episode, len(episodes))
-
-    def outcome(number: int, line: Line, said: bytes) -> None:
-        if number < len(became):
-            became[number] = line.start
-
-    _scan(lines, decision, outcome)
-    whole = np.flatnonzero((np.array(decided) >= 0) & (np.array(became) >= 0))
-    order = whole[np.argsort(np.array(ranks)[whole], kind="stable")]
-    with open(path, "rb") as file:
-        before: dict[str, Any] | None = None
-        for number in order.tolist():
-            row = _transition(heading, _at(file, decided[number]), _at(file, became[number]))
-            if before is not None:
-                yield _cut(before, row)
-            before = row
-        if before is not None:
-            yield _cut(before, None)
-
-
-def _at(file: Any, start: int) -> dict[str, Any]:
-    file.seek(start)
-    found: dict[str, Any] = json.loads(file.readline())
-    return found
-
-
-def _transition(
-    heading: Heading, decision: dict[str, Any], outcome: dict[str, Any]
-) -> dict[str, Any]:
-    action, state = decision["action"], decision["state"]
-    after = outcome["next_state"]
-    return {
-        "id": f"{heading.log}-{decision['decision']}",
-        "episode": decision["episode"],
-        "state": state,
-        "action": action if heading.action_names else heading.actions.index(action),
-        "reward": outcome["reward"],
-        "next_state": state if after is None else after,  # which is terminal
-        "terminated": outcome["terminated"],
-        "truncated": outcome["truncated"],
-        **({"elapsed": outcome["elapsed"]} if "elapsed" in outcome else {}),
-    }
-
-
-def _cut(row: dict[str, Any], following: dict[str, Any] | None) -> dict[str, Any]:
-    """A row, whose episode was cut short if the next one does not go on with it."""
-    goes_on = following is not None and (
-        (following["episode"], following["state"]) == (row["episode"], row["next_state"])
+def _connect(path: str | PathLike[str], mode: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        f"{Path(path).absolute().as_uri()}?mode={mode}",
+        uri=True,
+        timeout=60.0,
+        isolation_level=None,
+        check_same_thread=False,
     )
-    row["truncated"] = not row["terminated"] and (row["truncated"] or not goes_on)
-    return flat(row)
+    connection.create_function("checksum", -1, checksum, deterministic=True)
+    return connection
 
 
-def flat(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A row with one column for each part of an object: state.stock, next_state.stock."""
-    found: dict[str, Any] = {}
-    for name, value in row.items():
-        parts = value.items() if isinstance(value, dict) else ()
-        found |= {f"{name}.{part}": v for part, v in parts} if parts else {name: value}
-    return found
+def _is_empty(connection: sqlite3.Connection) -> bool:
+    tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+    return not tables and not _pragma(connection, "application_id")
+
+
+def _create(connection: sqlite3.Connection, heading: Heading) -> None:
+    row = (heading.log, json.dumps(heading.actions), json.dumps(heading.inputs))
+    connection.executescript(f"BEGIN IMMEDIATE; {_SCHEMA}")
+    connection.execute("INSERT INTO log VALUES (?, ?, ?, ?)", (*row, checksum(*row)))
+    connection.execute("COMMIT")
+
+
+def _checked(connection: sqlite3.Connection, path: str | PathLike[str]) -> Heading:
+    """The heading of a log of which every row is as it was written."""
+    if _pragma(connection, "application_id") != _APPLICATION:
+        raise DataError(f"{path} is the database of another program: choose another name")
+    if _pragma(connection, "user_version") != _VERSION:
+        raise DataError(f"{path} is a log of decisions of another version of rblspi")
+    verdict = _pragma(connection, "integrity_check(1)")
+    if verdict != "ok":
+        raise DataError(f"{path} is damaged ({verdict}): restore a copy of the file")
+    for table, covered in _COVERED.items():
+        wrong = f"SELECT {covered.split(',')[0]} FROM {table} WHERE crc != checksum({covered})"
+        if row := connection.execute(wrong).fetchone():
+            raise DataError(
+                f"{path}, row {row[0]} of {table}: the row is damaged: restore a copy of the file, "
+                "or delete the row to go on without it"
+            )
+    heading = connection.execute("SELECT id, actions, inputs FROM log").fetchone()
+    if heading is None:
+        raise DataError(f"{path} is damaged: it does not say which actions there are")
+    return Heading(heading[0], tuple(json.loads(heading[1])), json.loads(heading[2]))
+
+
+def _pragma(connection: sqlite3.Connection, name: str) -> Any:
+    return connection.execute(f"PRAGMA {name}").fetchone()[0]
+
+
+def counts(connection: sqlite3.Connection) -> dict[str, int]:
+    """The number of decisions and of outcomes."""
+    count = "SELECT count(*) FROM {}"
+    tables = ("decisions", "outcomes")
+    return {table: connection.execute(count.format(table)).fetchone()[0] for table in tables}
+
+
+# A table of transitions ------------------------------------------------------------------------
+
+
+def heading_of(path: str | PathLike[str]) -> Heading | None:
+    """The heading of a log of decisions; None if the name is that of another kind of file."""
+    if Path(path).suffix != SUFFIX:
+        return None
+    with _opened(path) as (_, heading):
+        return heading
+
+
+def transitions_in(path: str | PathLike[str]) -> Any:
+    """The decisions that have an outcome, each with that, as an Arrow table in order of episodes.
+
+    A state with names has a column for each of them (``state.stock``, ``next_state.stock``). There
+    is a column ``elapsed`` if an outcome has one.
+    """
+    import pyarrow as pa
+
+    with _opened(path) as (connection, heading):
+        schema = _schema(heading)
+        found = connection.execute(_JOINED)
+        batches = []
+        while rows := found.fetchmany(_ROWS):
+            columns = zip(_columns_of(rows, heading), schema.types, strict=True)
+            arrays = [pa.array(values, kind) for values, kind in columns]
+            batches.append(pa.record_batch(arrays, schema=schema))
+    table = pa.Table.from_batches(batches, schema)
+    timed = table.column("elapsed").null_count < table.num_rows
+    return table if timed else table.drop_columns("elapsed")
+
+
+def _schema(heading: Heading) -> Any:
+    import pyarrow as pa
+
+    number, text = pa.float64(), pa.string()
+    columns = [(column["name"], text if column["words"] else number) for column in heading.inputs]
+
+    def state(name: str) -> list[tuple[str, Any]]:
+        parts = [(f"{name}.{part}", kind) for part, kind in columns]
+        return parts or [(name, pa.list_(number))]
+
+    return pa.schema(
+        [
+            *(("id", text), ("episode", text), *state("state")),
+            ("action", text if heading.action_names else pa.int64()),
+            *(("reward", number), *state("next_state")),
+            *(("terminated", pa.bool_()), ("truncated", pa.bool_()), ("elapsed", number)),
+        ]
+    )
+
+
+def _columns_of(rows: list[tuple[Any, ...]], heading: Heading) -> list[Sequence[Any]]:
+    """The columns of `_schema` for rows of `_JOINED`."""
+    ids, episodes, states, actions, rewards, after, terminated, truncated, elapsed = zip(
+        *rows, strict=True
+    )
+    numbers = {action: number for number, action in enumerate(heading.actions)}
+    return [
+        [f"{heading.log}-{number}" for number in ids],
+        episodes,
+        *_state_columns(states, heading),
+        actions if heading.action_names else [numbers[action] for action in actions],
+        rewards,
+        *_state_columns(after, heading),
+        list(map(bool, terminated)),
+        list(map(bool, truncated)),
+        elapsed,
+    ]
+
+
+def _state_columns(texts: Sequence[str], heading: Heading) -> list[list[Any]]:
+    states = list(map(json.loads, texts))
+    names = [column["name"] for column in heading.inputs]
+    return [[state[name] for state in states] for name in names] or [states]

@@ -52,14 +52,13 @@ class Input:
             if isinstance(given, float) and given.is_integer():
                 text = str(int(given))
             if text not in self.words:
-                raise ValueError(
-                    f"{self.name}={given!r} is not in the log, which has {listed([*self.words])}"
-                )
+                known = listed([*self.words])
+                raise ValueError(f"{self.name}={short(given)} is not in the log, which has {known}")
             return float(self.words.index(text))
         try:
             number = float(given)
-        except (TypeError, ValueError):
-            raise ValueError(f"{self.name}={given!r} must be a number") from None
+        except (TypeError, ValueError, OverflowError):
+            raise ValueError(f"{self.name}={short(given)} must be a number") from None
         if not math.isfinite(number):
             raise ValueError(f"{self.name}={given!r} must be a finite number")
         return number
@@ -169,6 +168,12 @@ class Encoding:
 
 #: how states become observations, and the names of actions
 Naming: TypeAlias = tuple[Encoding | None, tuple[str, ...]]
+
+
+def short(value: Any) -> str:
+    """A value as it is written, but not the whole of a long one."""
+    text = repr(value)
+    return text if len(text) <= 100 else f"{text[:97]}..."
 
 
 def in_order(words: Iterable[str]) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Files of tables as chunks of Arrow: CSV, JSON Lines, Parquet and Arrow, by the end of their name.
+"""Files of tables as chunks of Arrow: CSV, JSON Lines, Parquet, Arrow, and logs of decisions.
 
 Text is read as text. What it means follows from all values of a column, see `profiles`, and not
 from those at the beginning of the file. Everything that is wrong with a file is a `DataError`.
@@ -17,7 +17,7 @@ from typing import Any
 
 from rblspi.data.arrow_values import TableChunk
 from rblspi.data.columns import DataError
-from rblspi.data.decision_log import flat, heading_of, transitions_in
+from rblspi.data.decision_log import SUFFIX, transitions_in
 from rblspi.data.parquet import PathOrPaths, files_below, listed, open_parquet, read_row_group
 
 #: how compressed files of text end, beside their own ending
@@ -108,6 +108,12 @@ def _arrow(path: Path, wanted: Sequence[str] | None) -> Iterator[Any]:
         raise DataError(f"{path} is not an Arrow file, or is damaged: {error}") from error
 
 
+def _decisions(path: Path, wanted: Sequence[str] | None) -> Iterator[Any]:
+    """The decisions of a policy at work that have an outcome."""
+    table = transitions_in(path)
+    yield from (table if wanted is None else table.select(list(wanted))).to_batches()
+
+
 # Text ------------------------------------------------------------------------------------------
 
 
@@ -194,10 +200,7 @@ class _TextFile:
 
 
 def _json_lines(path: Path, wanted: Sequence[str] | None) -> Iterator[Any]:
-    """Rows of objects, one in each line; those of a log of decisions with their outcomes."""
-    if heading_of(path) is not None:
-        yield from _batches(transitions_in(path), wanted)
-        return
+    """Rows of objects, one in each line."""
     with _TextFile(path) as (file, _):
         first = next((line for line in file if line.strip()), "")
     with _TextFile(path) as (file, _):
@@ -247,7 +250,16 @@ def _object(path: Path, row: int, found: Any) -> dict[str, Any]:
         raise DataError(
             f'{path}, row {row}: a {kind}, not an object: write one {{"state": ...}} a line'
         )
-    return flat(found)
+    return _flat(found)
+
+
+def _flat(row: dict[str, Any]) -> dict[str, Any]:
+    """A row with one column for each part of an object: state.stock, next_state.stock."""
+    found: dict[str, Any] = {}
+    for name, value in row.items():
+        parts = value.items() if isinstance(value, dict) else ()
+        found |= {f"{name}.{part}": v for part, v in parts} if parts else {name: value}
+    return found
 
 
 def _undecoded(line: str) -> bool:
@@ -298,4 +310,5 @@ READERS: dict[str, Callable[[Path, Sequence[str] | None], Iterator[Any]]] = {
     ".arrow": _arrow,
     ".feather": _arrow,
     ".ipc": _arrow,
+    SUFFIX: _decisions,
 }

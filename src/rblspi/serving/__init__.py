@@ -4,7 +4,6 @@
 the packages of ``rblspi[serve]``.
 """
 
-from rblspi.data.decision_log import Outcome
 from rblspi.serving.decisions import Decision, Decisions
 
-__all__ = ["Decision", "Decisions", "Outcome"]
+__all__ = ["Decision", "Decisions"]

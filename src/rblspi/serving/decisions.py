@@ -5,52 +5,111 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+import os
+import re
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import ExitStack, contextmanager
 from os import PathLike
+from pathlib import Path
+from sqlite3 import Connection
 from typing import Any, NamedTuple, Self
 
-from rblspi.data.decision_log import DecisionLog, Outcome
-from rblspi.policies.export import model_of
-from rblspi.policies.linear import LinearPolicy
-from rblspi.policies.standalone import StandalonePolicy, encoded
+from rblspi.core.files import lock
+from rblspi.data import decision_log
+from rblspi.data.decision_log import checksum
+from rblspi.policies.linear import ActionValues, LinearPolicy
+from rblspi.serving.group_commit import GroupCommit
+from rblspi.serving.states import Seen, States, each
 
 #: characters of the name of an episode
 LONGEST_NAME = 200
 
 
+class NoLogError(ValueError):
+    """An outcome cannot be recorded, because decisions are not."""
+
+
 class Decision(NamedTuple):
     """An action, and the id with which its outcome is recorded."""
 
-    id: str
+    id: str  # "" without a log
     action: Any
+
+
+#: what is said of an outcome
+_OUTCOME = ("id", "reward", "next_state", "terminated", "truncated", "elapsed")
 
 
 class Decisions:
     """Decides by a policy, and keeps a log from which the next policy is learnt.
 
     What a method has returned is on the disk: it survives the end of the process, and a power cut.
-    The log is one file in JSON Lines, see `rblspi.data.decision_log`. `rblspi.data.read_log` and
-    ``rblspi fit`` read it as transitions.
+    `rblspi.data.read_log` and ``rblspi fit`` read the log as transitions. Methods may be called
+    from several threads; those that wait for the disk at the same time share one flush.
 
     Parameters
     ----------
     policy : LinearPolicy
-    log : path
-        The file; it is gone on with if it is there. One process at a time may write to it.
+    log : path, optional
+        An SQLite database whose name ends in ``.db``; an existing one is continued. One process at
+        a time may write to it. Without a log, decisions have no ids.
+
+    Attributes
+    ----------
+    actions : list
+        The names of the actions, or their numbers.
+    taken : dict
+        How often each action was decided.
+    repeated : int
+        The number of outcomes that were recorded already when they came.
 
     Examples
     --------
-    >>> with Decisions(policy, "decisions.jsonl") as decisions:  # doctest: +SKIP
+    >>> with Decisions(policy, "decisions.db") as decisions:  # doctest: +SKIP
     ...     decision = decisions.act({"stock": 1, "weekday": "Mon"})
     ...     decisions.record(decision.id, 3.5, {"stock": 0, "weekday": "Tue"})
     """
 
-    def __init__(self, policy: LinearPolicy | StandalonePolicy, log: str | PathLike[str]) -> None:
-        if isinstance(policy, LinearPolicy):
-            policy = StandalonePolicy(model_of(policy, bool(policy.pessimism)))
+    def __init__(self, policy: LinearPolicy, log: str | PathLike[str] | None = None) -> None:
+        start = int(policy.action_space.start)
         self.policy = policy
-        self.log = DecisionLog(log, policy.actions, _columns(policy))
-        self.log.note_policy(_digest(policy), policy.algorithm)
+        self.actions: list[Any] = [*policy.action_names] or [*range(start, start + policy.actions)]
+        self.taken = dict.fromkeys(self.actions, 0)
+        self.repeated = 0
+        self._counts: dict[str, int] = {}
+        self._states = States(policy)
+        self._commits: GroupCommit | None = None
+        self._resources = ExitStack()
+        if log is not None:
+            with self._resources:  # closes them after an error
+                self._open(Path(log))
+                self._resources = self._resources.pop_all()
+
+    def _open(self, path: Path) -> None:
+        encoding = self._states.encoding
+        inputs = [] if encoding is None else encoding.plain()
+        self._resources.enter_context(_only_writer(path))
+        connection, heading = decision_log.opened_for_writing(path, self.actions, inputs)
+        self._resources.callback(decision_log.close, connection)
+        self._log, self._path = heading.log, path
+        self._counts = decision_log.counts(connection)
+        self._commits = GroupCommit(connection, path)
+        self._resources.callback(self._commits.close)
+        self._commits.do(self._insert_policy).result()
+
+    @property
+    def counts(self) -> dict[str, int] | None:
+        """The number of decisions and of outcomes in the log; None without a log."""
+        return dict(self._counts) or None
+
+    @property
+    def problem(self) -> str | None:
+        """Why nothing can be written to the log any more; None if all is well."""
+        return None if self._commits is None else self._commits.problem
+
+    # Deciding ----------------------------------------------------------------------------------
 
     def act(self, state: Any, episode: str | None = None) -> Decision:
         """Decide in a state.
@@ -70,9 +129,52 @@ class Decisions:
         self, states: Sequence[Any], episodes: Sequence[str | None] | None = None
     ) -> list[Decision]:
         """Decide in several states at once."""
-        decided = self.decide(states, episodes)
-        self.log.sync()
-        return decided
+        return self.start_acting(states, episodes).result()
+
+    def start_acting(
+        self, states: Sequence[Any], episodes: Sequence[str | None] | None = None
+    ) -> Future[list[Decision]]:
+        """Decide; the result is there once the decisions are on the disk."""
+        names = [None] * len(states) if episodes is None else [_episode(e) for e in episodes]
+        if len(names) != len(states):
+            raise ValueError(f"there are {len(states)} states, but {len(names)} episodes")
+        seen = each("states", states, self._states.seen)
+        actions = self._chosen(seen)
+        if self._commits is None:
+            made: Future[list[Decision]] = Future()
+            decided = [Decision("", action) for action in actions]
+            self._count_decisions(decided)
+            made.set_result(decided)
+            return made
+        kept = [_text(self._states.plain(state)) for state in seen]
+
+        def insert(connection: Connection) -> list[Decision]:
+            first, now = 1 + _last(connection), time.time()
+            for number, row in enumerate(zip(names, kept, actions, strict=True), first):
+                values = (number, self._policy_number, now, *row)
+                connection.execute(_INSERT_DECISION, (*values, checksum(*values)))
+            ids = [f"{self._log}-{number}" for number in range(first, first + len(actions))]
+            return list(map(Decision, ids, actions))
+
+        return self._commits.do(insert, self._count_decisions)
+
+    def _count_decisions(self, made: Sequence[Decision]) -> None:
+        for decision in made:
+            self.taken[decision.action] += 1
+        if self._counts:
+            self._counts["decisions"] += len(made)
+
+    def values(self, states: Sequence[Any]) -> tuple[ActionValues, list[Any]]:
+        """What every action is worth in every state, and the actions that the policy takes."""
+        seen = each("states", states, self._states.seen)
+        return self.policy.action_values(self._states.batch(seen)[0]), self._chosen(seen)
+
+    def _chosen(self, seen: Sequence[Seen]) -> list[Any]:
+        if not seen:
+            return []
+        return [self.actions[a] for a in self.policy.allowed_actions(*self._states.batch(seen))]
+
+    # Outcomes ----------------------------------------------------------------------------------
 
     def record(
         self,
@@ -102,62 +204,92 @@ class Decisions:
             The time until the next state, above 0. It is needed if the log is read with a
             ``discount_per``: in its units, or in seconds if that is a duration.
         """
-        outcome = Outcome(id, reward, next_state, terminated, truncated, elapsed)
-        return self.record_many([outcome]) == 1
+        outcome = (id, reward, next_state, terminated, truncated, elapsed)
+        return self.record_many([dict(zip(_OUTCOME, outcome, strict=True))]) == 1
 
-    def record_many(self, outcomes: Iterable[Outcome | Mapping[str, Any]]) -> int:
-        """Record several outcomes, all of them or none; returns how many are new."""
-        new = self.take(outcomes)
-        self.log.sync()
-        return new
+    def record_many(self, outcomes: Iterable[Mapping[str, Any]]) -> int:
+        """Record several outcomes, all of them or none; returns how many are new.
 
-    def decide(
-        self, states: Sequence[Any], episodes: Sequence[str | None] | None = None
-    ) -> list[Decision]:
-        """Decide, and write that down without waiting for the disk, see ``log.sync``."""
-        names = [None] * len(states) if episodes is None else [_episode(e) for e in episodes]
-        if len(names) != len(states):
-            raise ValueError(f"there are {len(states)} states, but {len(names)} episodes")
-        actions = each("states", states, self.policy.act)
-        kept = [self._kept(state) for state in states]
-        ids = self.log.decide(list(zip(kept, actions, names, strict=True)))
-        return list(map(Decision, ids, actions))
+        An outcome is a mapping from the names of the arguments of `record` to their values.
+        """
+        return self.start_recording(outcomes).result()
 
-    def take(self, outcomes: Iterable[Outcome | Mapping[str, Any]]) -> int:
-        """Record outcomes without waiting for the disk, see ``log.sync``."""
-        return self.log.record(each("outcomes", list(outcomes), self._outcome))
+    def start_recording(self, outcomes: Iterable[Mapping[str, Any]]) -> Future[int]:
+        """Record outcomes; the result is there once they are on the disk."""
+        if self._commits is None:
+            raise NoLogError("decisions are not written down: start the service with --log FILE")
+        given = each("outcomes", list(outcomes), self._row)
 
-    def _outcome(self, given: Outcome | Mapping[str, Any]) -> Outcome:
-        """An outcome as it is written down, checked."""
-        outcome = given if isinstance(given, Outcome) else _from_mapping(given)
-        reward, elapsed = _number("reward", outcome.reward), outcome.elapsed
+        def insert(connection: Connection) -> int:
+            decided, now = _last(connection), time.time()
+            new: dict[int, tuple[Any, ...]] = {}
+
+            def compare(outcome: tuple[str, tuple[Any, ...]]) -> None:
+                number, values = self._number(outcome[0], decided), outcome[1]
+                found = connection.execute(_SELECT_OUTCOME, (number,)).fetchone()
+                if values != (found or new.setdefault(number, values)):
+                    raise ValueError(
+                        f"the decision {outcome[0]} has another outcome already, which stays: the "
+                        "outcome of a decision cannot be changed"
+                    )
+
+            each("outcomes", given, compare)
+            for number, values in new.items():
+                row = (number, now, *values)
+                connection.execute(_INSERT_OUTCOME, (*row, checksum(*row)))
+            return len(new)
+
+        def count(new: int) -> None:
+            self.repeated += len(given) - new
+            self._counts["outcomes"] += new
+
+        return self._commits.do(insert, count)
+
+    def _number(self, identifier: str, last: int) -> int:
+        """The number of the decision with an id."""
+        log, _, digits = identifier.partition("-")
+        if log != self._log or not re.fullmatch(r"[1-9]\d{0,14}", digits):
+            raise ValueError(f"{identifier[:50]!r} is no id of a decision in {self._path.name}")
+        if int(digits) > last:
+            raise ValueError(f"there is no decision {identifier[:50]} in {self._path.name}")
+        return int(digits)
+
+    def _row(self, given: Any) -> tuple[str, tuple[Any, ...]]:
+        """The id of an outcome, and its other values as the log keeps them."""
+        if not isinstance(given, Mapping):
+            raise ValueError(f"{str(given)[:50]!r} is no outcome: give id, reward and next_state")
+        for name in given:
+            if name not in _OUTCOME:
+                known = ", ".join(_OUTCOME)
+                raise ValueError(f"an outcome has no {str(name)[:50]!r}, only {known}")
+        for name in ("id", "reward"):
+            if name not in given:
+                raise ValueError(f"{name} is missing: an outcome has id, reward and next_state")
+        after, elapsed = given.get("next_state"), given.get("elapsed")
+        flags = [given.get(name, False) for name in ("terminated", "truncated")]
+        for name, flag in zip(("terminated", "truncated"), flags, strict=True):
+            if not isinstance(flag, bool):
+                raise ValueError(f"{name}={flag!r} must be true or false")
+        if after is None and not flags[0]:
+            raise ValueError("next_state is missing: give the state after the action")
+        if after is not None:
+            after = _text(self._states.plain(self._states.seen(after)))
         if elapsed is not None:
             elapsed = _number("elapsed", elapsed)
             if elapsed <= 0.0:
                 raise ValueError(f"elapsed={elapsed!r} must be above 0: the time to the next state")
-        for name in ("terminated", "truncated"):
-            if not isinstance(getattr(outcome, name), bool):
-                raise ValueError(f"{name}={getattr(outcome, name)!r} must be true or false")
-        after = outcome.next_state
-        if after is None and not outcome.terminated:
-            raise ValueError("next_state is missing: give the state after the action")
-        if after is not None:
-            self.policy.observation(after)
-            after = self._kept(after)
-        return outcome._replace(reward=reward, next_state=after, elapsed=elapsed)
+        values = (_number("reward", given["reward"]), after, *map(int, flags), elapsed)
+        return str(given["id"]), values
 
-    def _kept(self, state: Any) -> Any:
-        """A state, which the policy has accepted, as plain data."""
-        policy = self.policy
-        if not policy.inputs:
-            numbers = policy.observation(state)
-            return numbers[0] if policy.size == 1 else numbers
-        pairs = zip(policy.inputs, policy.listed(state), strict=True)
-        return {column["name"]: _plain(column, value) for column, value in pairs}
+    # -------------------------------------------------------------------------------------------
+
+    def _insert_policy(self, connection: Connection) -> None:
+        row = (_digest(self.policy), str(self.policy.provenance.get("algorithm", "")), time.time())
+        self._policy_number = connection.execute(_INSERT_POLICY, row).lastrowid
 
     def close(self) -> None:
         """Close the log."""
-        self.log.close()
+        self._resources.close()
 
     def __enter__(self) -> Self:
         return self
@@ -166,29 +298,38 @@ class Decisions:
         self.close()
 
 
-def each(name: str, items: Sequence[Any], work: Any) -> list[Any]:
-    """The results of a function for every item; an error says which item it is about."""
-    results = []
-    for i, item in enumerate(items):
-        try:
-            results.append(work(item))
-        except ValueError as error:
-            where = f"{name}[{i}]: " if len(items) > 1 else ""
-            raise ValueError(f"{where}{error}") from error
-    return results
+_INSERT_POLICY = "INSERT INTO policies (digest, algorithm, started) VALUES (?, ?, ?)"
+_INSERT_DECISION = "INSERT INTO decisions VALUES (?, ?, ?, ?, ?, ?, ?)"
+_INSERT_OUTCOME = "INSERT INTO outcomes VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+_SELECT_OUTCOME = (
+    "SELECT reward, next_state, terminated, truncated, elapsed FROM outcomes WHERE decision = ?"
+)
 
 
-def _plain(column: Mapping[str, Any], value: Any) -> Any:
-    """A value of a column as a log holds it: a number, a word, or None if it is missing."""
-    words = column["words"]
-    if (type(value) is str and value in words) or (
-        not words and type(value) in (int, float) and value == value
-    ):
-        return value
-    numbers = encoded(column, value, alone=False)
-    if column["fill"] is not None and numbers.pop():  # whether it is missing
-        return None
-    return words[numbers.index(1.0)] if words else numbers[0]
+def _last(connection: Connection) -> int:
+    """The number of the last decision."""
+    found: int = connection.execute("SELECT coalesce(max(id), 0) FROM decisions").fetchone()[0]
+    return found
+
+
+@contextmanager
+def _only_writer(path: Path) -> Iterator[None]:
+    """Keep other processes from writing to a log, by a lock on a file beside it.
+
+    Closing a second handle of the database itself would release the locks of SQLite.
+    """
+    name = Path(f"{path}-lock")
+    handle = os.open(name, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        lock(handle, path)
+        yield
+        name.unlink(missing_ok=True)
+    finally:
+        os.close(handle)
+
+
+def _text(plain: Any) -> str:
+    return json.dumps(plain, ensure_ascii=False, allow_nan=False)
 
 
 def _number(name: str, given: Any) -> float:
@@ -197,46 +338,17 @@ def _number(name: str, given: Any) -> float:
         raise ValueError(f"{name}={number!r} must be a number")
     if not math.isfinite(number):
         raise ValueError(f"{name}={number!r} must be finite")
-    return float(number)
+    return float(number) + 0.0  # -0.0 is 0.0, as it is for SQLite
 
 
 def _episode(name: Any) -> str | None:
-    if name is None:
-        return None
-    text = isinstance(name, str) and len(name) <= LONGEST_NAME and not _has_surrogates(name)
-    if not text:
-        raise ValueError(
-            f"episode={str(name)[:50]!r} must be text of at most {LONGEST_NAME} letters"
-        )
-    return str(name)
+    whole = isinstance(name, str) and len(name) <= LONGEST_NAME
+    if name is None or (whole and name == name.encode(errors="ignore").decode()):
+        return None if name is None else str(name)
+    raise ValueError(f"episode={str(name)[:50]!r} must be text of at most {LONGEST_NAME} letters")
 
 
-def _has_surrogates(text: str) -> bool:
-    return not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text)
-
-
-def _from_mapping(given: Any) -> Outcome:
-    if not isinstance(given, Mapping):
-        raise ValueError(f"{str(given)[:50]!r} is no outcome: give id, reward and next_state")
-    unknown = [name for name in given if name not in Outcome._fields]
-    if unknown:
-        raise ValueError(
-            f"an outcome has no {str(unknown[0])[:50]!r}, only {', '.join(Outcome._fields)}"
-        )
-    absent = [name for name in ("id", "reward") if name not in given]
-    if absent:
-        raise ValueError(f"{absent[0]} is missing: an outcome has id, reward and next_state")
-    return Outcome(**given)
-
-
-def _columns(policy: StandalonePolicy) -> list[dict[str, Any]]:
-    """The columns of states, for the heading of the log; one called state if it is a number."""
-    if policy.inputs or policy.size > 1:
-        return policy.inputs
-    return [{"name": "state", "words": [], "whole": policy.kind == "OneHot", "fill": None}]
-
-
-def _digest(policy: StandalonePolicy) -> str:
-    """A short name of a policy, by which others can be told from it."""
-    numbers = [policy.actions, policy.inputs, policy.kind, policy.weights, policy.pessimism]
+def _digest(policy: LinearPolicy) -> str:
+    """A short name of a policy, which tells it from others."""
+    numbers = [policy.action_names, str(policy.basis), policy.weights.tolist(), policy.pessimism]
     return hashlib.sha256(json.dumps(numbers).encode()).hexdigest()[:16]

@@ -1,15 +1,17 @@
-"""The HTTP service: `requests` behind Starlette, with one wait for the disk for all who wait."""
+"""The HTTP service: questions in JSON, answered by `Decisions`, behind Starlette.
+
+A question is an object in the body of a request. Whatever is wrong with it is a ValueError with a
+sentence for the person who asked.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from rblspi.serving.requests import Answers, NoLogError
+from rblspi.serving.decisions import Decisions, NoLogError
 
 try:
     from starlette.applications import Starlette
@@ -25,95 +27,107 @@ except ImportError as error:
 #: bytes of a request: some 10,000 states, on which a process works for a tenth of a second
 LARGEST = 2**20
 
+Question = Mapping[str, Any]
+Answer = dict[str, Any]
 
-def application(answers: Answers) -> Starlette:
+
+def application(decisions: Decisions) -> Starlette:
     """The service as an ASGI application."""
-    metrics = Metrics(answers)
-    disk = Disk(answers)
+    metrics = Metrics(decisions)
 
-    def post(name: str, answer: Callable[[dict[str, Any]], dict[str, Any]], writes: bool) -> Route:
+    def post(name: str, answer: Callable[[Decisions, Question], Awaitable[Answer]]) -> Route:
         async def endpoint(request: Request) -> Response:
-            found = answer(await _asked(request))
-            if writes:
-                await disk.holds_everything()
-            return _json(found)
+            return _json(await answer(decisions, await _asked(request)))
 
         return Route(f"/{name}", metrics.timed(name, _explained(endpoint)), methods=["POST"])
 
     async def health(request: Request) -> Response:
-        problem = disk.problem
-        return _json(answers.health()) if problem is None else _sentence(503, problem)
+        problem = decisions.problem
+        return _json(_health(decisions)) if problem is None else _sentence(503, problem)
 
     async def shown(request: Request) -> Response:
         return Response(metrics.text(), media_type=metrics.media_type)
 
-    @asynccontextmanager
-    async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        yield
-        await disk.close()
-
     return Starlette(
         routes=[
-            post("act", answers.act, answers.decisions is not None),
-            post("values", answers.values, False),
-            post("record", answers.record, True),
+            post("act", _act),
+            post("values", _values),
+            post("record", _record),
             Route("/health", metrics.timed("health", health), methods=["GET"]),
             Route("/metrics", shown, methods=["GET"]),
         ],
         exception_handlers={404: _no_such_page, 405: _other_method},
-        lifespan=lifespan,
     )
 
 
-class Disk:
-    """Waits until what was written is on the disk; all who wait at a time share one wait.
-
-    After an error nobody knows what is on the disk. From then on, everything is refused.
-    """
-
-    def __init__(self, answers: Answers) -> None:
-        self._log = None if answers.decisions is None else answers.decisions.log
-        self._waiting: list[asyncio.Future[None]] = []
-        self._worker: asyncio.Task[None] | None = None
-        self._thread = ThreadPoolExecutor(1, "disk")
-        self.problem: str | None = None
-
-    async def holds_everything(self) -> None:
-        """Return once everything that was written before is on the disk."""
-        if self._log is None:
-            return
-        future = asyncio.get_running_loop().create_future()
-        self._waiting.append(future)
-        if self._worker is None:
-            self._worker = asyncio.create_task(self._work())
-        await future
-
-    async def _work(self) -> None:
-        assert self._log is not None
-        loop = asyncio.get_running_loop()
-        while self._waiting:
-            waiting, self._waiting = self._waiting, []
-            try:
-                if self.problem is None:
-                    await loop.run_in_executor(self._thread, self._log.sync)
-            except OSError as error:
-                self.problem = f"the log cannot be written: {error}; start the service again"
-            for future in waiting:
-                if not future.done() and self.problem is None:  # the client may have gone
-                    future.set_result(None)
-                elif not future.done():
-                    future.set_exception(DiskError(self.problem))
-        self._worker = None
-
-    async def close(self) -> None:
-        """Wait for those who wait."""
-        if self._worker is not None:
-            await self._worker
-        self._thread.shutdown()
+# Questions and answers -------------------------------------------------------------------------
 
 
-class DiskError(OSError):
-    """Something could not be written down."""
+async def _act(decisions: Decisions, asked: Question) -> Answer:
+    """``state`` and ``episode``: one decision; ``states`` and ``episodes``: several."""
+    states, single = _states(asked, "episode", "episodes")
+    episodes = [asked.get("episode")] if single else asked.get("episodes")
+    if not isinstance(episodes, list | None):
+        raise ValueError("episodes must be a list, with a name or null for every state")
+    made = await asyncio.wrap_future(decisions.start_acting(states, episodes))
+    answer: Answer = {"actions": [decision.action for decision in made]}
+    if decisions.counts is not None:
+        answer["ids"] = [decision.id for decision in made]
+    return {name[:-1]: values[0] for name, values in answer.items()} if single else answer
+
+
+async def _values(decisions: Decisions, asked: Question) -> Answer:
+    """``state`` or ``states``: what every action is worth, and the best one."""
+    states, single = _states(asked)
+    values, best = decisions.values(states)
+    std = None if values.std is None else values.std.tolist()
+    answer = {"values": values.mean.tolist(), "std": std, "best": best}
+    if single:
+        answer = {name: found and found[0] for name, found in answer.items()}
+    return {"actions": decisions.actions, **answer}
+
+
+async def _record(decisions: Decisions, asked: Question) -> Answer:
+    """``outcomes``, a list, or one outcome: ``id``, ``reward``, ``next_state``, and flags."""
+    several = "outcomes" in asked
+    if several:
+        _only(asked, "outcomes")
+    outcomes = asked["outcomes"] if several else [asked]
+    if not isinstance(outcomes, list):
+        raise ValueError("outcomes must be a list")
+    new = await asyncio.wrap_future(decisions.start_recording(outcomes))
+    return {"recorded": new, "repeated": len(outcomes) - new}
+
+
+def _health(decisions: Decisions) -> Answer:
+    """What is served, and how many decisions are written down."""
+    policy = decisions.policy
+    return {
+        "status": "ok",
+        "algorithm": policy.provenance.get("algorithm", ""),
+        "actions": decisions.actions,
+        "inputs": policy.features.input_size if policy.inputs is None else policy.inputs.plain(),
+        "log": decisions.counts,
+    }
+
+
+def _states(asked: Question, one: str = "", many: str = "") -> tuple[list[Any], bool]:
+    """The states of a question, and whether it is about a single one."""
+    if ("state" in asked) == ("states" in asked):
+        raise ValueError('give one "state", or a list of "states"')
+    single = "state" in asked
+    _only(asked, *filter(None, ("state", one) if single else ("states", many)))
+    if single:
+        return [asked["state"]], True
+    if not isinstance(asked["states"], list) or not asked["states"]:
+        raise ValueError("states must be a list with at least one state")
+    return asked["states"], False
+
+
+def _only(asked: Question, *known: str) -> None:
+    unknown = [name for name in asked if name not in known]
+    if unknown:
+        raise ValueError(f"{unknown[0][:50]!r} is not understood here, only {', '.join(known)}")
 
 
 # Requests and responses ------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from prometheus_client.registry import Collector
 from starlette.requests import Request
 from starlette.responses import Response
 
-from rblspi.serving.requests import Answers
+from rblspi.serving.decisions import Decisions
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 
@@ -32,10 +32,10 @@ class Metrics:
 
     media_type = CONTENT_TYPE_LATEST
 
-    def __init__(self, answers: Answers) -> None:
+    def __init__(self, decisions: Decisions) -> None:
         self._registry = CollectorRegistry()
         ProcessCollector(registry=self._registry)
-        self._registry.register(_Decisions(answers))
+        self._registry.register(_Decisions(decisions))
         self._requests = Counter(
             "rblspi_requests", "Requests", ["path", "status"], registry=self._registry
         )
@@ -71,22 +71,22 @@ class Metrics:
 class _Decisions(Collector):
     """The numbers that the answers keep themselves."""
 
-    def __init__(self, answers: Answers) -> None:
-        self._answers = answers
+    def __init__(self, decisions: Decisions) -> None:
+        self._decisions = decisions
 
     def collect(self) -> Iterator[Any]:
         """The numbers by now."""
         taken = CounterMetricFamily(
             "rblspi_decisions", "Decisions since the start, by action", labels=["action"]
         )
-        for action, count in self._answers.taken.items():
+        for action, count in self._decisions.taken.items():
             taken.add_metric([str(action)], count)
         yield taken
-        if self._answers.decisions is None:
+        counts = self._decisions.counts
+        if counts is None:
             return
-        log = self._answers.decisions.log
-        yield GaugeMetricFamily("rblspi_log_decisions", "Decisions in the log", log.decisions)
-        yield GaugeMetricFamily("rblspi_log_outcomes", "Outcomes in the log", log.outcomes)
+        for name, count in counts.items():
+            yield GaugeMetricFamily(f"rblspi_log_{name}", f"{name.capitalize()} in the log", count)
         yield CounterMetricFamily(
-            "rblspi_outcomes_repeated", "Outcomes that were there already", self._answers.repeated
+            "rblspi_outcomes_repeated", "Outcomes that were there already", self._decisions.repeated
         )
