@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
 import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -319,13 +318,12 @@ def _only_writer(path: Path) -> Iterator[None]:
     Closing a second handle of the database itself would release the locks of SQLite.
     """
     name = Path(f"{path}-lock")
-    handle = os.open(name, os.O_RDWR | os.O_CREAT, 0o644)
-    try:
-        lock(handle, path)
-        yield
-        name.unlink(missing_ok=True)
-    finally:
-        os.close(handle)
+    with name.open("a") as file:
+        lock(file.fileno(), path)
+        try:
+            yield
+        finally:
+            name.unlink(missing_ok=True)
 
 
 def _text(plain: Any) -> str:
