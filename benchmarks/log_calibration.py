@@ -12,13 +12,13 @@ What was found is kept in FOLDER/results.json: run again, it makes what is missi
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.calibration import Results, arguments, main, numbers_of, table
 from rblspi.data.transitions import concatenated
 from rblspi.environments.lookup import make
 from rblspi.offline import BLSPI, ConvergenceWarning, calibrate_on_log
+from rblspi.policies import ValuePosterior
 from rblspi.rollout.calibration import calibration_of, true_values
 from rblspi.rollout.collect import collect
 
@@ -45,14 +45,13 @@ def run(folder: Path, name: str, seed: int) -> dict[str, float]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         learner = BLSPI(discount=discount, observation_space=space).fit(log)
-    policy = learner.policy(name)
-    true = true_values(policy, name, seed=seed)
-    nothing: tuple[float, float] = (-float("inf"), float("inf"))
-    alone = {"posterior": learner.posterior_, "second": None, "basis_std": 0.0, "limits": nothing}
+    values = learner.value_posterior(name)
+    true = true_values(values, name, seed=seed)
+    alone = ValuePosterior(values.policy, learner.posterior_)
     kinds = {
-        "": calibration_of(policy, true),
-        " saved": calibration_of(replace(policy, second=None), true),
-        " posterior": calibration_of(replace(policy, **alone), true),
+        "": calibration_of(values, true),
+        " saved": calibration_of(values.in_basis(), true),
+        " posterior": calibration_of(alone, true),
         " held out": calibrate_on_log(log, discount=discount, observation_space=space),
     }
     found = {kind: numbers_of(result) for kind, result in kinds.items()}

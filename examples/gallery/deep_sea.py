@@ -23,7 +23,7 @@ for episodes in range(0, 61, 4):
         agent.learn(episodes=4, reset_num_timesteps=False)
     memory = agent.session.memory
     seen = np.bincount(memory.observations[: memory.size, 0].astype(int), minlength=SIZE**2)
-    sampled = agent.policy(explore=True).action_values(np.arange(SIZE**2)).mean.max(axis=1)
+    sampled = agent.policy(explore=True).values(np.arange(SIZE**2)).max(axis=1)
     found = int((agent.episodes[:, 1] > 0.5).sum())
     frames.append((episodes, seen.reshape(SIZE, SIZE), sampled.reshape(SIZE, SIZE), found))
 print(f"the treasure was found in {found} of {episodes} episodes")

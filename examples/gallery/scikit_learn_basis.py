@@ -44,7 +44,7 @@ grid = np.stack(np.meshgrid(angle, speed), axis=-1).reshape(-1, 2)
 with style.style():
     figure, panels = plt.subplots(1, 3, figsize=(8, 2.6), sharey=True, layout="constrained")
     for axes, (name, fqi) in zip(panels, fits.items(), strict=True):
-        values = fqi.policy().action_values(grid).mean.max(axis=1).reshape(61, 61)
+        values = fqi.policy().values(grid).max(axis=1).reshape(61, 61)
         picture = axes.contourf(
             angle, speed, values, levels=np.linspace(-1.2, 0.2, 15), extend="both"
         )

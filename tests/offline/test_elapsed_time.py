@@ -15,9 +15,9 @@ from rblspi.offline.episodes import episodes_of
 from rblspi.offline.fitted_q import attainable
 from rblspi.offline.importance_sampling import per_decision, self_normalised
 from rblspi.offline.judge import Judge
-from rblspi.offline.local_model import SecondEstimate
 from rblspi.offline.paths import first_states, follow
-from rblspi.offline.value_errors import evaluate_values
+from rblspi.offline.values import SecondEstimate
+from tests.support.values import values_by_log
 
 DISCOUNT = 0.9
 STATES, ACTIONS = 5, 2
@@ -84,7 +84,7 @@ def everything(log, basis):
         yield compare(policy, None, log, basis, actions, **settings)
         yield compare(policy, always(0), log, basis, actions, **settings)
         yield [finding.value for finding in trust(policy, log, **settings).findings]
-        found = evaluate_values(log, policy, basis, actions, DISCOUNT)
+        found = values_by_log(log, policy, basis, actions, DISCOUNT)
         yield from (found.posterior.mean, found.posterior.factor, found.basis_std)
         yield Judge.of(log, actions, DISCOUNT).value(policy)
 

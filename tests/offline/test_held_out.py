@@ -8,8 +8,8 @@ import pytest
 from rblspi.data.transitions import Transitions, concatenated
 from rblspi.offline import held_out
 from rblspi.offline.held_out import REGIONS, Future, calibrate_on_log, compare_by_region, regions
-from rblspi.offline.value_errors import evaluate_values
-from rblspi.policies.linear import ActionValues
+from rblspi.offline.values import value_posterior
+from rblspi.policies import ActionValues
 from rblspi.rollout import collect
 from tests.support.chain import DISCOUNT, random_episodes
 
@@ -79,10 +79,10 @@ def test_other_units_of_the_rewards_change_units_alone(factor):
 
 def test_values_that_are_wrong_are_found_out(monkeypatch):
     def wrong(*problem):
-        found = evaluate_values(*problem)
-        return found._replace(posterior=replace(found.posterior, mean=found.posterior.mean + 5.0))
+        found = value_posterior(*problem)
+        return replace(found, posterior=replace(found.posterior, mean=found.posterior.mean + 5.0))
 
-    monkeypatch.setattr(held_out, "evaluate_values", wrong)
+    monkeypatch.setattr(held_out, "value_posterior", wrong)
     result = calibrate_on_log(LOG, discount=DISCOUNT)
     assert result.verdict == "too sure: do not rely on the intervals"
 

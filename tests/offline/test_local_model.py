@@ -8,7 +8,8 @@ import pytest
 from rblspi.data import Transitions
 from rblspi.features import Polynomial
 from rblspi.offline import BLSTD, policy_value
-from rblspi.offline.local_model import LocalModel, SecondEstimate, follow_in_model
+from rblspi.offline.local_model import LocalModel, follow_in_model
+from rblspi.offline.values import SecondEstimate
 
 DISCOUNT = 0.9
 #: too small a basis for values that fall by steps

@@ -28,6 +28,7 @@ from hypothesis.stateful import (
 from rblspi import RBLSPI, Agent, OneHot, OnlineLSPI, RBFGrid, evaluate
 from rblspi.online.agent_file import fields
 from rblspi.online.rblspi import TRANSITIONS
+from rblspi.policies import ValuePosterior
 from rblspi.rollout.loop import NOT_STARTED
 from tests.support.agents import assert_same_bits
 
@@ -151,7 +152,8 @@ class Disturbed(RuleBasedStateMachine):
         if self.kind is OnlineLSPI:
             samples = 0  # it has no posterior to draw from
         ours, theirs = (
-            agent.policy().action_values(rows, samples) for agent in (self.agent, self.sound)
+            ValuePosterior(policy, policy.posterior).action_values(rows, samples)
+            for policy in (self.agent.policy(), self.sound.policy())
         )
         np.testing.assert_array_equal(ours.mean, theirs.mean)
         for explore in (False, True):

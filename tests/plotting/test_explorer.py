@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -17,7 +16,6 @@ from rblspi import (
     Agent,
     FittedRmax,
     Fourier,
-    LinearPolicy,
     Multilinear,
     OneHot,
     OnlineLSPI,
@@ -26,6 +24,7 @@ from rblspi import (
     TileCoding,
 )
 from rblspi.plotting import explorer
+from rblspi.policies import ValuePosterior
 from tests.support import browser
 
 pytestmark = [
@@ -94,9 +93,9 @@ def until(page, condition: str) -> None:
     raise AssertionError(f"never became true: {condition}")
 
 
-def in_basis(agent: Agent) -> LinearPolicy:
+def in_basis(agent: Agent) -> ValuePosterior:
     """The agent's policy as a file has it: without the second estimate, which needs its memory."""
-    return replace(agent.evaluated_policy(), second=None)
+    return agent.value_posterior().in_basis()
 
 
 def same(found: dict, said) -> None:
@@ -113,7 +112,7 @@ def test_the_page_computes_action_values_at_any_point(basis, page, tmp_path) -> 
     show(page, agent, tmp_path)
     points = np.random.default_rng(1).uniform(POLE_BOX["low"], POLE_BOX["high"], (20, 4))
     answers = page.evaluate(f"{json.dumps(points.tolist())}.map((u) => explorer.values.at(u))")
-    policy = agent.evaluated_policy()
+    policy = agent.policy()
     for point, answer in zip(points, answers, strict=True):
         same(answer, in_basis(agent).action_values(point))
         assert answer["action"] == policy.predict(point, deterministic=True)[0]

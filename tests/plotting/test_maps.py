@@ -33,7 +33,7 @@ def chain() -> RBLSPI:
 def test_maps_show_what_the_agent_says(car: RBLSPI) -> None:
     (one,) = maps.compute(car, resolution=5).slices
     x, v = one.axes
-    said = replace(car.evaluated_policy(), second=None).action_values([x[3], v[1]])
+    said = car.value_posterior().in_basis().action_values([x[3], v[1]])
     action, _ = car.predict([x[3], v[1]], deterministic=True)
     assert one.policy[1, 3] == action
     np.testing.assert_allclose(one.value[1, 3], said.mean[action])
@@ -46,8 +46,8 @@ def test_more_dimensions_give_a_slice_for_every_pair(tmp_path: Path) -> None:
     assert [one.dimensions for one in found.slices] == [
         *[(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)]
     ]
-    policy = replace(agent.evaluated_policy(), second=None)
-    said = policy.action_values([found.slices[1].axes[0][2], 0.1, found.slices[1].axes[1][3], 0.0])
+    values = agent.value_posterior().in_basis()
+    said = values.action_values([found.slices[1].axes[0][2], 0.1, found.slices[1].axes[1][3], 0.0])
     np.testing.assert_allclose(found.slices[1].mean[3, 2], said.mean)
     with pytest.raises(ValueError, match="must have 4 numbers"):
         maps.compute(agent, at=[0.0])
@@ -139,5 +139,5 @@ def test_the_policy_is_what_the_agent_does_also_if_its_values_are_of_another_bas
     grid = np.stack([axis.ravel() for axis in np.meshgrid(*one.axes)], axis=1)
     actions, _ = agent.predict(grid, deterministic=True)
     np.testing.assert_array_equal(one.policy.ravel(), actions)
-    greedy = agent.evaluated_policy().predict(grid, deterministic=True)[0]
+    greedy = agent.action_values(grid).mean.argmax(axis=1)
     assert (actions != greedy).any()  # otherwise nothing was tested

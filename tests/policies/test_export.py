@@ -4,7 +4,6 @@ import json
 import subprocess
 import sys
 import warnings
-from dataclasses import replace
 
 import gymnasium as gym
 import numpy as np
@@ -25,6 +24,7 @@ from rblspi import (
 )
 from rblspi.data import Columns
 from rblspi.offline import ConvergenceWarning
+from rblspi.policies import ValuePosterior
 from rblspi.policies.export import model_of
 from rblspi.policies.standalone import StandalonePolicy
 from tests.support.command import run
@@ -113,7 +113,7 @@ def test_values_and_actions_are_the_same(name, ending, tmp_path):
     policy = policy_of(name)
     act, values = exported(policy, tmp_path / f"policy.{ending}")
     states = states_of(policy.observation_space, 500)
-    expected = policy.action_values(states).mean
+    expected = policy.values(states)
     # A sum of n products is right to n roundings of its largest part.
     x, weights = np.abs(policy.features(states)), np.abs(policy.weights_by_action)
     bound = 1e-12 * np.maximum(x @ weights.T, 1e-300)
@@ -128,7 +128,7 @@ def test_values_and_actions_are_the_same(name, ending, tmp_path):
 
 @pytest.fixture(scope="module")
 def careful():
-    """A pessimistic policy with words, missing numbers and an error of the basis."""
+    """A pessimistic policy with words and missing numbers."""
     rows = pd.DataFrame(episode_rows(40))
     rows.loc[::7, "stock"] = np.nan
     fitted = BLSPI(
@@ -139,12 +139,12 @@ def careful():
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return replace(fitted.fit(rows).policy(), basis_std=0.3)
+        return fitted.fit(rows).policy()
 
 
 def as_exported(policy):
-    """Without what no export holds: the second estimate, and what the rewards allow."""
-    return replace(policy, second=None, limits=(-np.inf, np.inf))
+    """What the posterior by which the policy acts says."""
+    return ValuePosterior(policy, policy.posterior)
 
 
 def test_names_words_and_missing_values_are_understood(careful, tmp_path):
@@ -194,7 +194,7 @@ def test_a_word_alone_is_its_place(tmp_path):
     policy.export(tmp_path / "policy.onnx")
     states = ["Mon", "Tue", "Wed", "Tue"]
     found = OnnxPolicy(tmp_path / "policy.onnx")("values", weekday=np.array(states, object))
-    expected = policy.action_values(states).mean
+    expected = policy.values(states)
     np.testing.assert_allclose(found, expected, rtol=1e-12)
     standalone = StandalonePolicy(model_of(policy))
     np.testing.assert_allclose([standalone.values(s) for s in states], expected, rtol=1e-12)

@@ -15,7 +15,6 @@ import pytest
 from rblspi import (
     BLSPI,
     LSTD,
-    OPSRL,
     RBLSPI,
     Agent,
     FunctionBasis,
@@ -52,36 +51,16 @@ def assert_same_answers(one: Any, other: Any) -> None:
     np.testing.assert_array_equal(
         one.predict(ROWS, deterministic=True)[0], other.predict(ROWS, deterministic=True)[0]
     )
-    samples = 5 if one.action_values(ROWS[0]).std is not None else 0
-    for ours, theirs in zip(
-        one.action_values(ROWS, samples), other.action_values(ROWS, samples), strict=True
-    ):
-        assert (ours is None) == (theirs is None)
-        np.testing.assert_array_equal(ours, theirs)
-    if samples:
-        np.testing.assert_array_equal(one.probability_best(ROWS), other.probability_best(ROWS))
 
 
 # As the agent -------------------------------------------------------------------------------------
 
 
 def test_a_policy_answers_as_its_agent_does(agent: Agent) -> None:
-    assert_same_answers(agent, agent.evaluated_policy())
+    assert_same_answers(agent, agent.policy())
     for observation in ROWS[:5]:
         ours, theirs = agent.predict(observation, "kept")[0], agent.policy().predict(observation)[0]
         assert type(ours) is type(theirs) is int
-        np.testing.assert_array_equal(
-            agent.action_values(observation).mean,
-            agent.evaluated_policy().action_values(observation).mean,
-        )
-
-
-def test_an_agent_that_learns_on_evaluates_its_policy_again() -> None:
-    """Also if it counts its steps from zero again, to the same number."""
-    agent = OPSRL("rblspi/ChainWalk-v0", seed=0).learn(50)
-    before = agent.evaluated_policy()
-    assert agent.evaluated_policy() is before
-    assert agent.learn(50).evaluated_policy() is not before
 
 
 def test_an_exploring_policy_explores_as_its_agent_does(agent: Agent) -> None:
@@ -111,12 +90,10 @@ def test_making_a_policy_leaves_the_agent_as_it_is(agent: Agent) -> None:
 def test_learning_on_does_not_change_a_policy(agent: Agent) -> None:
     for explore in (False, True):
         policy = agent.policy(explore)
-        weights, values = policy.weights.copy(), policy.action_values(ROWS)
+        weights, values = policy.weights.copy(), policy.values(ROWS)
         agent.learn(300)
         np.testing.assert_array_equal(policy.weights, weights)
-        np.testing.assert_array_equal(policy.action_values(ROWS).mean, values.mean)
-        if values.std is not None:
-            np.testing.assert_array_equal(policy.action_values(ROWS).std, values.std)
+        np.testing.assert_array_equal(policy.values(ROWS), values)
         assert not np.array_equal(agent.policy(explore).weights, weights)
 
 
@@ -139,7 +116,7 @@ def test_it_can_be_pickled(agent: Agent, explore: bool) -> None:
     again: LinearPolicy = pickle.loads(pickle.dumps(agent.policy(explore)))
     fresh = agent.policy(explore)
     np.testing.assert_array_equal(again.predict(ROWS)[0], fresh.predict(ROWS)[0])
-    np.testing.assert_array_equal(again.action_values(ROWS).mean, fresh.action_values(ROWS).mean)
+    np.testing.assert_array_equal(again.values(ROWS), fresh.values(ROWS))
     assert repr(pickle.loads(pickle.dumps(policy))) == repr(policy)
 
 
@@ -147,10 +124,9 @@ def test_it_can_be_pickled(agent: Agent, explore: bool) -> None:
 def test_it_answers_the_same_in_another_process() -> None:
     policy = trained("RBLSPI").policy()
     with multiprocessing.get_context("spawn").Pool(1) as pool:
-        there = pool.apply(policy.action_values, (ROWS, 4))
+        there = pool.apply(policy.values, (ROWS,))
         chosen, _ = pool.apply(policy.predict, (ROWS,))
-    for ours, theirs in zip(policy.action_values(ROWS, 4), there, strict=True):
-        np.testing.assert_array_equal(ours, theirs)
+    np.testing.assert_array_equal(policy.values(ROWS), there)
     np.testing.assert_array_equal(policy.predict(ROWS)[0], chosen)
 
 
@@ -160,10 +136,14 @@ def test_a_file_keeps_every_bit(agent: Agent, explore: bool, tmp_path: Path) -> 
     policy.save(tmp_path / "policy.npz")
     again = LinearPolicy.load(tmp_path / "policy.npz")
     np.testing.assert_array_equal(policy.weights, again.weights)
-    for ours, theirs in zip(policy.action_values(ROWS), again.action_values(ROWS), strict=True):
-        np.testing.assert_array_equal(ours, theirs)
+    np.testing.assert_array_equal(policy.values(ROWS), again.values(ROWS))
     if policy.posterior is not None:
-        np.testing.assert_array_equal(policy.probability_best(ROWS), again.probability_best(ROWS))
+        for ours, theirs in zip(
+            policy.posterior.predict(policy.features(ROWS)),
+            again.posterior.predict(again.features(ROWS)),
+            strict=True,
+        ):
+            np.testing.assert_array_equal(ours, theirs)
         assert policy.posterior.log_evidence() == again.posterior.log_evidence()
     for name in ("epsilon", "pessimism", "discount", "environment", "provenance", "seed"):
         assert getattr(policy, name) == getattr(again, name), name
@@ -172,30 +152,6 @@ def test_a_file_keeps_every_bit(agent: Agent, explore: bool, tmp_path: Path) -> 
     assert repr(policy) == repr(again)
     settings = {"episodes": 2, "longest": 100}
     np.testing.assert_array_equal(evaluate(policy, **settings), evaluate(again, **settings))
-
-
-def test_no_stated_value_is_beyond_what_the_rewards_allow(tmp_path: Path) -> None:
-    # Every step of the cart pole brings 1: with a discount of 0.99, values are from 1 to 100.
-    agent = RBLSPI("CartPole-v1", RBFGrid(3), seed=0).learn(1000)
-    rows = np.random.default_rng(0).uniform(-3.0, 3.0, (500, 4))
-    policy = replace(agent.evaluated_policy(), second=None)
-    assert policy.limits == pytest.approx((1.0, 100.0))
-    free = replace(policy, limits=(-np.inf, np.inf))
-    beyond = free.action_values(rows).mean
-    assert beyond.min() < 1.0 or beyond.max() > 100.0  # otherwise nothing was tested
-    np.testing.assert_array_equal(policy.action_values(rows).mean, beyond.clip(*policy.limits))
-    np.testing.assert_array_equal(policy(rows), free(rows))
-    with_second = agent.action_values(rows).mean
-    assert 1.0 - 1e-9 <= with_second.min() <= with_second.max() <= 100.0 + 1e-9
-    for limits in (policy.limits, (-np.inf, 0.0), (-np.inf, np.inf)):
-        replace(policy, limits=limits).save(tmp_path / "policy.npz")
-        assert LinearPolicy.load(tmp_path / "policy.npz").limits == limits
-
-
-def test_limits_have_an_order() -> None:
-    policy = trained("RBLSPI").policy()
-    with pytest.raises(ValueError, match="the lower number first"):
-        replace(policy, limits=(1.0, 0.0))
 
 
 def test_a_save_that_fails_leaves_the_old_policy(
@@ -222,7 +178,7 @@ def test_a_function_of_the_users_is_passed_again(tmp_path: Path) -> None:
     with pytest.raises(FileError, match="pass it again as basis="):
         LinearPolicy.load(tmp_path / "policy.npz")
     again = LinearPolicy.load(tmp_path / "policy.npz", basis)
-    np.testing.assert_array_equal(policy.action_values(3).mean, again.action_values(3).mean)
+    np.testing.assert_array_equal(policy.values(3), again.values(3))
 
 
 def test_settings_of_the_environment_come_along(tmp_path: Path) -> None:
@@ -299,8 +255,6 @@ def test_a_large_batch_in_parts_has_the_same_actions(
 def test_pessimism_without_a_posterior_is_refused() -> None:
     with pytest.raises(ValueError, match=r"pessimism=1\.5 needs a posterior: online-lspi has none"):
         replace(trained("OnlineLSPI").policy(), pessimism=1.5)
-    with pytest.raises(ValueError, match="online-lspi keeps no posterior to draw samples=7 from"):
-        trained("OnlineLSPI").policy().action_values(ROWS, samples=7)
 
 
 def test_weights_of_another_basis_are_refused() -> None:
@@ -319,10 +273,9 @@ def test_its_repr_says_where_it_comes_from_and_how_it_acts() -> None:
     text = repr(agent.policy())
     for words in (f"by rblspi for {CAR}", "3 actions x 17 features of RBFGrid", "greedy"):
         assert words in text
-    assert "with a posterior" in text
     assert "pessimism=0.5" in repr(replace(agent.policy(), pessimism=0.5))
     online = trained("OnlineLSPI")
-    assert "epsilon=0.5, no posterior" in repr(online.policy(explore=True))
+    assert "epsilon=0.5" in repr(online.policy(explore=True))
     assert "greedy" in repr(online.policy())
     assert "for" not in repr(RBLSPI(nameless(), OneHot(), seed=0).policy()).split(":")[0]
 

@@ -10,6 +10,7 @@ import pytest
 
 from rblspi import BLSPI, Polynomial
 from rblspi.data import read_log
+from rblspi.policies import ValuePosterior
 from rblspi.serving import Decisions
 from tests.support.command import run
 from tests.support.logs import some_log
@@ -84,7 +85,7 @@ def test_decisions_and_outcomes_come_and_go(app, policy, tmp_path):
 
 def test_values_are_those_of_the_policy(app, policy):
     states = [STATE, {"stock": -0.2, "weekday": "Wed"}]
-    expected = policy.action_values(states).mean
+    expected = policy.values(states)
     status, answer = asked(app, "/values", {"states": states})
     assert status == 200
     np.testing.assert_allclose(answer["values"], expected, rtol=1e-12)
@@ -99,7 +100,7 @@ def test_values_come_with_standard_deviations():
     policy = BLSPI(Polynomial(1, low=-1, high=1), 3, discount=0.8).fit(some_log(300)).policy()
     app = application(Decisions(policy))
     answer = asked(app, "/values", {"state": [0.1, 0.2]})[1]
-    stated = policy.action_values([0.1, 0.2])
+    stated = ValuePosterior(policy, policy.posterior).action_values([0.1, 0.2])
     np.testing.assert_allclose(answer["std"], stated.std, rtol=1e-9)
 
 

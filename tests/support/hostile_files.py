@@ -228,15 +228,15 @@ def hostile_policies(rng: np.random.Generator, data: bytes, count: int) -> Itera
 
     for _ in range(count):
         changed = copy.deepcopy(metadata)
-        match rng.integers(11):
+        match rng.integers(12):
             case 0:
                 del changed[str(rng.choice(list(changed)))]
             case 1:
                 changed[str(rng.choice(["extra", "rng", "features", "weights"]))] = 1
             case 2:
-                field = str(rng.choice(["pessimism", "basis_std", "epsilon", "discount"]))
+                field = str(rng.choice(["pessimism", "epsilon", "discount"]))
                 below = [] if field == "pessimism" else [-1, -5e-324]
-                above = [] if field in ("pessimism", "basis_std") else [1.5, 2**62, 1e308]
+                above = [] if field == "pessimism" else [1.5, 2**62, 1e308]
                 changed[field] = one_of([*below, *not_numbers, *above])
             case 3:
                 changed["action_names"] = one_of([None, 1, "left", {}])
@@ -263,6 +263,17 @@ def hostile_policies(rng: np.random.Generator, data: bytes, count: int) -> Itera
                     changed["posterior"] = one_of([None, 1, "x", [], {}, {"residual": 1.0}])
             case 10:
                 changed["version"] = one_of(list(other_versions(metadata["version"])))
+            case 11:
+                sound = {"basis": None, "basis_std": 0.1, "limits": [None, 1], "posterior": None}
+                wrong = {
+                    "basis": HOSTILE_BASES,
+                    "basis_std": [-1, -5e-324, True, *not_numbers],
+                    "limits": [None, 1, [1], [1, 0], ["x", None], {"x": 1}],
+                    "posterior": [1, "x", [], {}, {"residual": 1.0}],
+                    "extra": [1],
+                }
+                name = one_of(list(wrong))
+                changed["values"] = one_of([1, "x", [], {}, sound | {name: one_of(wrong[name])}])
         yield from_arrays(arrays, changed)
 
 

@@ -19,7 +19,7 @@ from rblspi.environments.lookup import make, make_described, wrapped
 
 if TYPE_CHECKING:
     from rblspi.online.agent import Agent
-    from rblspi.policies import LinearPolicy
+    from rblspi.policies import LinearPolicy, ValuePosterior
 
 #: names of the files that --save writes into its folder
 AGENT, POLICY = "agent.npz", "policy.npz"
@@ -123,14 +123,22 @@ def saved_file(path: Path) -> Path:
 class Saved(NamedTuple):
     """What a file held, and the environment that the user wants it to act in, if any."""
 
-    actor: Agent | LinearPolicy
+    actor: Agent | ValuePosterior
     env: gym.Env[Any, Any] | None
 
     def policy(self, explore: bool = False) -> LinearPolicy:
         """What acts."""
-        from rblspi.policies import LinearPolicy
+        from rblspi.policies import ValuePosterior
 
-        return self.actor if isinstance(self.actor, LinearPolicy) else self.actor.policy(explore)
+        if isinstance(self.actor, ValuePosterior):
+            return self.actor.policy
+        return self.actor.policy(explore)
+
+    def stated(self) -> LinearPolicy | ValuePosterior:
+        """The policy, with what its file states of its values."""
+        from rblspi.policies import ValuePosterior
+
+        return self.actor if isinstance(self.actor, ValuePosterior) else self.actor.policy()
 
 
 def load(
@@ -153,15 +161,16 @@ def load(
     from rblspi.core.archive import kind_of
     from rblspi.online import agent_file
     from rblspi.online.agent import Agent
-    from rblspi.policies import LinearPolicy, policy_file
+    from rblspi.policies import policy_file
 
     file, given = saved_file(path), given or {}
     if isinstance(env, str):
         env = environment(env, given, wrap)
     another = env is None and bool(given or wrap)
     if kind_of(file) == policy_file.FORMAT:
-        policy = LinearPolicy.load(file)
-        return Saved(policy, _described(policy.environment, given, wrap) if another else env)
+        values = policy_file.load(file)
+        described = values.policy.environment
+        return Saved(values, _described(described, given, wrap) if another else env)
     if another:
         env = _described(agent_file.read(file)[0].environment, given, wrap)
     return Saved(Agent.load(file, env), None)

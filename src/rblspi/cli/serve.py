@@ -44,8 +44,9 @@ def serve(
     from rblspi.serving import Decisions
     from rblspi.serving.http import application
 
-    policy = parsing.load(saved, env, parsing.assignments("--env-set", env_set), wrap).policy()
-    with closing(_listener(host, port)) as listener, Decisions(policy, log) as decisions:
+    loaded = parsing.load(saved, env, parsing.assignments("--env-set", env_set), wrap)
+    policy = loaded.policy()
+    with closing(_listener(host, port)) as listener, Decisions(loaded.stated(), log) as decisions:
         counts = decisions.counts
         kept = "" if counts is None else f", {counts['decisions']:,} decisions in {log}"
         where = f"[{host}]" if ":" in host else host

@@ -11,7 +11,7 @@ from rblspi.cli import options, parsing
 
 if TYPE_CHECKING:
     from rblspi.online.agent import Agent
-    from rblspi.policies import LinearPolicy
+    from rblspi.policies import LinearPolicy, ValuePosterior
 
 
 def show(
@@ -83,7 +83,7 @@ def _calibrated(loaded: parsing.Saved, data: str | None, columns: str | None, se
     return calibrate_on_log(log, policy.basis, discount=policy.discount, observation_space=space)
 
 
-def _print_settings(actor: Agent | LinearPolicy, policy: LinearPolicy) -> None:
+def _print_settings(actor: Agent | ValuePosterior, policy: LinearPolicy) -> None:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text

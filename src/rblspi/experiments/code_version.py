@@ -26,8 +26,13 @@ LEFT_OUT = {
     *("rblspi.core.archive", "rblspi.core.files", "rblspi.core.progress"),
     *("rblspi.environments.rendering", "rblspi.experiments.code_version"),
     *("rblspi.experiments.definitions", "rblspi.features.conversion", "rblspi.features.default"),
-    *("rblspi.offline.value_errors", "rblspi.online.agent_file", "rblspi.online.callbacks"),
-    *("rblspi.policies.policy_file", "rblspi.registry", "rblspi.rollout.calibration"),
+    *("rblspi.offline.values", "rblspi.online.agent_file", "rblspi.online.callbacks"),
+    *(
+        "rblspi.policies.policy_file",
+        "rblspi.policies.values",
+        "rblspi.registry",
+        "rblspi.rollout.calibration",
+    ),
 }
 
 

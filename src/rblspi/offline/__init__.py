@@ -15,6 +15,7 @@ from rblspi.offline.lstd import LSTD
 from rblspi.offline.off_policy import PolicyValue, policy_value
 from rblspi.offline.support import Finding, support
 from rblspi.offline.trust import TrustReport, trust
+from rblspi.offline.values import value_posterior
 
 __all__ = [
     "BLSPI",
@@ -40,4 +41,5 @@ __all__ = [
     "policy_value",
     "support",
     "trust",
+    "value_posterior",
 ]

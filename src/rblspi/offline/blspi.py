@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass, replace
+from os import PathLike
 from typing import Any, Self
 
 import gymnasium as gym
@@ -17,10 +18,10 @@ from rblspi.offline.blstd import Bayesian
 from rblspi.offline.iterations import OnIteration
 from rblspi.offline.model_selection import MOST_ROWS, first_rows
 from rblspi.offline.policy_iteration import Improvement, PolicyIteration, Result
-from rblspi.offline.value_errors import ValueErrors, evaluate_values
+from rblspi.offline.values import value_posterior
 from rblspi.policies.choice import Pessimistic
 from rblspi.policies.given import BatchPolicy, PolicyFunction
-from rblspi.policies.linear import LinearPolicy
+from rblspi.policies.values import ValuePosterior
 
 
 @dataclass(eq=False, repr=False)
@@ -96,7 +97,7 @@ class BLSPI(Bayesian, PolicyIteration):
     ) -> None:
         super()._find(problem, chunks, callback)
         self._log = first_rows(chunks)
-        self._values: ValueErrors | None = None
+        self._values: ValuePosterior | None = None
 
     def partial_fit(self, transitions: Data, callback: OnIteration | None = None) -> Self:
         """Add transitions, as `LSPI.partial_fit`; values are estimated from the latest 50,000."""
@@ -107,19 +108,20 @@ class BLSPI(Bayesian, PolicyIteration):
             self._log, self._values = log.rows(max(0, log.size - MOST_ROWS), log.size), None
         return self
 
-    def policy(self, env: gym.Env[Any, Any] | str | None = None) -> LinearPolicy:
-        """The policy that was found, and what it is worth; the argument is that of `LSTD.policy`.
+    def value_posterior(self, env: gym.Env[Any, Any] | str | None = None) -> ValuePosterior:
+        """What the actions of the policy are worth; the argument is that of `policy`.
 
-        Its ``action_values`` have all errors that are known of, see `rblspi.offline.value_errors`,
-        and not only those that the posterior over the weights knows. They are estimated from the
-        first 50,000 transitions when a policy is asked for the first time, which may take some
-        seconds. With ``pessimism``, the posterior is the one that the policy acts by.
+        The values have all errors that are known of, see `rblspi.offline.values`, and not only
+        those that the posterior over the weights knows. They are estimated from the first 50,000
+        transitions at the first call, which may take some seconds. With ``pessimism``, the
+        posterior is the one that the policy acts by.
         """
-        found = self._choosing_policy(env)
+        policy = self.policy(env)
         if self._values is None:
-            problem = (self.basis_, self.actions_, self.discount, self.observation_space_)
-            self._values = evaluate_values(self._log, found, *problem)
-        values = self._values
-        if self.pessimism:
-            values = values._replace(posterior=self.posterior_)
-        return replace(found, **values._asdict())
+            self._values = value_posterior(policy, self._log)
+        posterior = policy.posterior if self.pessimism else self._values.posterior
+        return replace(self._values, policy=policy, posterior=posterior)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the policy and what its actions are worth to one file."""
+        self.value_posterior().save(path)

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from rblspi.core import check
-from rblspi.core.types import Array, Integers, Vector
-from rblspi.model.posterior import Posterior
+from rblspi.core.types import Vector
+from rblspi.policies.values import LITTLE_KNOWN, narrowing
 
 if TYPE_CHECKING:
     from rblspi.offline.blspi import BLSPI
-
-
-#: where the standard deviation exceeds this share of the prior's, the data say little
-THRESHOLD = 0.5
 
 
 class Coverage(NamedTuple):
@@ -38,7 +33,9 @@ class Coverage(NamedTuple):
         )
 
 
-def coverage(estimator: BLSPI, observations: ArrayLike, threshold: float = THRESHOLD) -> Coverage:
+def coverage(
+    estimator: BLSPI, observations: ArrayLike, threshold: float = LITTLE_KNOWN
+) -> Coverage:
     """Measure how much the data say about the values in these states.
 
     Parameters
@@ -56,35 +53,3 @@ def coverage(estimator: BLSPI, observations: ArrayLike, threshold: float = THRES
     x = np.atleast_2d(estimator.features_(batch))
     ratios = narrowing(estimator.posterior_, x, estimator.policy()(batch))
     return Coverage(float((ratios > threshold).mean()), ratios)
-
-
-def uniform_std(limits: tuple[float, float]) -> float:
-    """Standard deviation of what may be anything between two limits; if they differ, that is."""
-    least, most = limits
-    return (most - least) / math.sqrt(12.0) if most > least else math.inf
-
-
-def narrowing(
-    posterior: Posterior,
-    x: Array,
-    actions: Integers,
-    limits: tuple[float, float] = (-math.inf, math.inf),
-) -> Vector:
-    """Posterior over prior standard deviation of Q(s, a): 1 where the data say nothing.
-
-    Parameters
-    ----------
-    posterior : Posterior
-    x : ndarray, shape (N, n)
-        Features of the states.
-    actions : ndarray of int, shape (N,)
-    limits : (float, float)
-        Between which values are known to be beforehand. The prior of the weights may be far wider.
-    """
-    _, std = posterior.predict(x)
-    after = np.take_along_axis(std, np.asarray(actions)[:, None], axis=1)[:, 0]
-    before = np.linalg.norm(x, axis=1) / np.sqrt(posterior.prior_precision)
-    before = np.minimum(before, uniform_std(limits))
-    # The level of all values, of which the prior says nothing, makes the ratio exceed 1.
-    ratios: Vector = np.minimum(after / np.maximum(before, np.finfo(np.float64).tiny), 1.0)
-    return ratios

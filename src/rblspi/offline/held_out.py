@@ -32,9 +32,10 @@ from rblspi.features import BasisLike, as_basis
 from rblspi.offline.accumulation import Data, chunks_of
 from rblspi.offline.model_selection import candidates, first_rows, halves
 from rblspi.offline.observed_space import build_features
-from rblspi.offline.paths import REST, deviations, only_action, uncontrolled
-from rblspi.offline.value_errors import evaluate_values
-from rblspi.policies.linear import ActionValues, LinearPolicy
+from rblspi.offline.paths import REST, deviations, uncontrolled
+from rblspi.offline.values import value_posterior
+from rblspi.policies.linear import LinearPolicy
+from rblspi.policies.values import ActionValues, ValuePosterior
 from rblspi.rollout.calibration import Calibration
 
 #: states of a half whose values are compared
@@ -76,11 +77,11 @@ def calibrate_on_log(
             continue
         places = places[np.linspace(0, len(places) - 1, min(STATES, len(places))).astype(np.int64)]
         states = rows.observations[places]
-        policy = _valued(rows.select(~held), chosen, discount, observation_space)
-        ends = policy.action_values(rows.next_observations[future.last[places]]).mean[:, 0]
+        values = _values_of_log(rows.select(~held), chosen, discount, observation_space)
+        ends = values.action_values(rows.next_observations[future.last[places]]).mean[:, 0]
         returns = future.returns[places] + future.rest[places] * ends
         region = regions(states, scale)
-        found += compare_by_region(policy.action_values(states), returns, segments[places], region)
+        found += compare_by_region(values.action_values(states), returns, segments[places], region)
     if not found:
         raise ValueError(
             f"{rows.size} transitions are too few to hold episodes out: {2 * EPISODES} episodes "
@@ -149,18 +150,17 @@ def compare_by_region(
     return found
 
 
-def _valued(
+def _values_of_log(
     log: Transitions, basis: BasisLike, discount: float, space: gym.Space[Any] | None
-) -> LinearPolicy:
-    """The log's own policy, with its values by the log."""
+) -> ValuePosterior:
+    """The values of the log's own policy, by the log."""
     features, space = build_features(basis, space, [log], True)
-    values = evaluate_values(log, only_action, basis, 1, discount, space)
-    return LinearPolicy(
+    policy = LinearPolicy(
         basis=as_basis(basis),
         features=features,
-        weights=values.posterior.mean,
+        weights=np.zeros(features.size),
         observation_space=space,
         action_space=gym.spaces.Discrete(1),
         discount=discount,
-        **values._asdict(),
     )
+    return value_posterior(policy, log)

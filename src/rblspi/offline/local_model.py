@@ -5,19 +5,11 @@ s with this action; its reward, and whether it is terminal, are taken as they ar
 policy in the model gives its values without any basis. Moves are carried over, not the places they
 lead to: a model that jumped from row to row would blur slow movements, such as that of a cart
 towards the end of its track.
-
-Two models, each made of half of the episodes, give estimates of action values whose errors have
-other causes than those of least squares. Half their difference is the standard error of their mean,
-beside that of the rest of long paths, which least squares have to tell.
-Where a path leaves the data, they agree on what is nearest, and know nothing: from there on, the
-value may be anything.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,10 +18,8 @@ from numpy.typing import NDArray
 from rblspi.core.types import Integers, Mask, Matrix, Vector
 from rblspi.data.transitions import Transitions
 from rblspi.offline.blstd import BLSTD
-from rblspi.offline.fitted_q import attainable
 from rblspi.offline.model_selection import halves
 from rblspi.offline.paths import (
-    REST,
     Paths,
     Places,
     deviations,
@@ -42,7 +32,7 @@ from rblspi.policies.given import PolicyFunction
 
 #: near transitions that take turns from step to step: one alone may be an odd one
 NEIGHBOURS = 3
-#: states in which the two halves are compared
+#: first states from which a policy is followed
 STATES = 100
 #: the share of rows that count as near those of the other episodes
 USUAL = 0.99
@@ -155,7 +145,7 @@ def follow_in_model(
     log: nothing is known of it. The path itself goes on by what is nearest.
     """
     shape, model = log.observations.shape[1:], LocalModel.of(log, np.ones(log.size, bool), discount)
-    limit = _usual_distance(log, models_of_halves(log, discount))
+    limit = usual_distance(log, models_of_halves(log, discount))
     chosen = firsts[np.linspace(0, len(firsts) - 1, min(STATES, len(firsts))).astype(np.int64)]
     states, weight, lost = chosen.reshape(len(chosen), -1).astype(np.float64), 1.0, 0.0
     path, returns, weights = np.arange(len(states)), np.zeros(len(states)), np.zeros(log.size)
@@ -180,7 +170,7 @@ def follow_in_model(
     return Paths(weights, returns, lost / len(chosen))
 
 
-def _usual_distance(log: Transitions, models: tuple[LocalModel, LocalModel]) -> float:
+def usual_distance(log: Transitions, models: tuple[LocalModel, LocalModel]) -> float:
     """The distance within which most rows have one of the other half of the episodes.
 
     The nearest row of all would not do: it is often the next one of the same episode. A single
@@ -194,74 +184,3 @@ def _usual_distance(log: Transitions, models: tuple[LocalModel, LocalModel]) -> 
     known = np.concatenate(apart)
     known = known[np.isfinite(known)]
     return float(np.quantile(known, USUAL)) + ROUNDING if len(known) else 0.0
-
-
-@dataclass(frozen=True, eq=False)
-class SecondEstimate:
-    """Action values of a policy by two local models."""
-
-    models: tuple[LocalModel, LocalModel]
-    policy: PolicyFunction
-    first: BLSTD  # what knows the rest of a long path
-    limit: float  # the distance at which a path leaves the data
-    bounds: tuple[float, float]  # the least and the greatest value beyond the data
-    error: float = 0.0  # the standard error
-    apart: float = 0.0  # the root mean square difference of their mean from the first estimate
-
-    @classmethod
-    def of(cls, log: Transitions, policy: PolicyFunction, first: BLSTD) -> SecondEstimate:
-        """The models of every other episode; their difference in later states of the log.
-
-        An agent's later states are those to which its present policy leads. An action beyond the
-        data brings any reward of the log, and leads to where values are like those in these states.
-        """
-        discount = first.discount
-        models = models_of_halves(log, discount)
-        limit, allowed = _usual_distance(log, models), attainable([log], discount)
-        both = cls(models, policy, first, limit, allowed)
-        later = later_states(log)
-        one, other = both.by_half(later)
-        known = np.isfinite(one - other)
-        if not known.any():
-            return both
-        apart = _root_mean_square((0.5 * (one + other) - first.predict(later))[known])
-        # The rest of a long path is that of the first estimate, and as wrong as that may be.
-        error = math.hypot(0.5 * _root_mean_square((one - other)[known]), REST * apart)
-        values = np.concatenate([one[np.isfinite(one)], other[np.isfinite(other)]])
-        least, most = (float(end(log.rewards) + discount * end(values)) for end in (np.min, np.max))
-        return replace(both, bounds=(least, most), error=error, apart=apart)
-
-    def interval(self, observations: NDArray[Any]) -> tuple[Matrix, Matrix]:
-        """Between which values both models and all that is possible beyond the data are.
-
-        The shapes are (N, actions).
-        """
-        ends = [
-            (returns, before + beyond * self.bounds[0], before + beyond * self.bounds[1])
-            for returns, before, beyond in self._follow(observations)
-        ]
-        return np.fmin.reduce([*ends[0], *ends[1]]), np.fmax.reduce([*ends[0], *ends[1]])
-
-    def by_half(self, observations: NDArray[Any]) -> tuple[Matrix, Matrix]:
-        """The action values of either model, shape (N, actions) each."""
-        one, other = (followed.returns for followed in self._follow(observations))
-        return one, other
-
-    def _follow(self, observations: NDArray[Any]) -> Iterator[Followed]:
-        """Every action and then the policy, in either model: arrays of shape (N, actions)."""
-        actions = self.first.statistics_.actions
-        rows = np.asarray(observations, dtype=np.float64).reshape(len(observations), -1)
-        states, every = np.repeat(rows, actions, axis=0), np.tile(np.arange(actions), len(rows))
-        for model in self.models:
-            found = model.follow(states, every, self.policy, self.first, self.limit)
-            yield Followed._make(column.reshape(-1, actions) for column in found)
-
-
-def _root_mean_square(numbers: Vector) -> float:
-    return math.sqrt(np.square(numbers).mean())
-
-
-def later_states(log: Transitions) -> NDArray[Any]:
-    """Some observations of the later half of the log."""
-    places = np.linspace(log.size // 2, log.size - 1, min(STATES, log.size - log.size // 2))
-    return log.observations[places.astype(np.int64)]

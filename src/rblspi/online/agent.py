@@ -9,7 +9,6 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
@@ -26,11 +25,11 @@ from rblspi.data.transitions import Transitions
 from rblspi.environments.lookup import EnvironmentLike, describe, discrete_actions, make
 from rblspi.environments.masks import action_mask
 from rblspi.environments.vectors import as_vectors
-from rblspi.features import BasisLike, as_basis, default_basis, with_bounds
+from rblspi.features import Basis, BasisLike, as_basis, default_basis, with_bounds
 from rblspi.model.posterior import Posterior
 from rblspi.policies.choice import EpsilonGreedy, Greedy
 from rblspi.policies.given import BatchPolicy
-from rblspi.policies.linear import ActionValues, LinearPolicy, action_names_of, choose_actions
+from rblspi.policies.linear import LinearPolicy, action_names_of, choose_actions
 from rblspi.registry import name_of
 from rblspi.rollout.loop import EPISODES, STEPS, AgentFunctions
 from rblspi.rollout.memory import CAPACITY, SEEN, capacity_for
@@ -38,6 +37,7 @@ from rblspi.rollout.session import session_for
 from rblspi.rollout.steps import observe_random_actions
 
 if TYPE_CHECKING:
+    from rblspi.policies.values import ActionValues, ValuePosterior
     from rblspi.rollout.calibration import Calibration
 
 Callback = Callable[["Agent"], bool | None]
@@ -141,7 +141,7 @@ class Agent(ABC):
         self.num_timesteps = 0
         self._episodes = np.empty((64, 2))
         self._finished = 0
-        self._evaluated: tuple[int, LinearPolicy] | None = None  # transitions behind it, policy
+        self._evaluated: tuple[int, ValuePosterior] | None = None  # and the transitions seen
         self._stopped = False
         self._lock = threading.RLock()  # of the state, held while it changes
         self._learning = threading.Lock()
@@ -366,7 +366,7 @@ class Agent(ABC):
         """The policy found so far, by the best estimate or, with ``explore``, as in training.
 
         Its posterior is the one that the agent learns by. Intervals to rely on are those of
-        `action_values` and of `evaluated_policy`.
+        `action_values`.
         """
         with self._lock:
             return LinearPolicy(
@@ -389,31 +389,31 @@ class Agent(ABC):
                 rng=copy.deepcopy(self.rng),
             )
 
-    def evaluated_policy(self) -> LinearPolicy:
-        """The policy found so far, with its values estimated afresh.
+    def value_posterior(self) -> ValuePosterior:
+        """What the actions of the policy found so far are worth, estimated afresh.
 
         What an agent has summed up while it learnt holds the next actions of all its past policies.
         Before it states an interval, it evaluates its present greedy policy on the transitions in
         its memory. That takes some seconds; the result is kept until it learns on.
         """
+        from rblspi.offline.values import value_posterior
+        from rblspi.policies.values import ValuePosterior
+
         with self._lock:
             policy, memory = self.policy(), self.session.memory
             if not memory.size:
-                return policy
+                return ValuePosterior(policy, policy.posterior)
             seen = int(memory.counters[SEEN])
             if self._evaluated is not None and self._evaluated[0] == seen:
                 return self._evaluated[1]
             log = memory.transitions(self.features.shape, MOST_EVALUATED)
-        evaluated = self._evaluate(policy, log)
+        evaluated = value_posterior(policy, log, self._basis_of_values(log))
         self._evaluated = (seen, evaluated)
         return evaluated
 
-    def _evaluate(self, policy: LinearPolicy, log: Transitions) -> LinearPolicy:
-        """The policy with its values on some transitions, and how sure these are."""
-        from rblspi.offline.value_errors import evaluate_values
-
-        problem = (self.basis, self.actions, self.discount, self.env.observation_space)
-        return replace(policy, **evaluate_values(log, policy, *problem)._asdict())
+    def _basis_of_values(self, log: Transitions) -> Basis | None:
+        """The basis in which the values of the policy are estimated; None: its own."""
+        return None
 
     def predict(
         self,
@@ -438,17 +438,17 @@ class Agent(ABC):
     def action_values(
         self, observation: ArrayLike, samples: int = 0, rng: np.random.Generator | None = None
     ) -> ActionValues:
-        """What every action is worth, and how sure that is; see `LinearPolicy.action_values`.
+        """What every action is worth, and how sure that is; see `ValuePosterior.action_values`.
 
-        The values are those of the present greedy policy, see `evaluated_policy`.
+        The values are those of the present greedy policy, see `value_posterior`.
         """
-        return self.evaluated_policy().action_values(observation, samples, rng)
+        return self.value_posterior().action_values(observation, samples, rng)
 
     def probability_best(
         self, observation: ArrayLike, samples: int = 1000, rng: np.random.Generator | None = None
     ) -> Array:
-        """How likely each action is the best one; see `LinearPolicy.probability_best`."""
-        return self.evaluated_policy().probability_best(observation, samples, rng)
+        """How likely each action is the best one; see `ValuePosterior.probability_best`."""
+        return self.value_posterior().probability_best(observation, samples, rng)
 
     def calibrate(
         self, env: gym.Env[Any, Any] | str | None = None, *, seed: int = 0, **settings: int

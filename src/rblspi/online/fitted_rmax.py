@@ -34,18 +34,16 @@ from rblspi.core.compiled import jit
 from rblspi.core.types import Mask, Matrix, Vector
 from rblspi.data.transitions import Transitions
 from rblspi.environments.lookup import EnvironmentLike, make
-from rblspi.features import BasisLike, Multilinear, as_basis, default_basis
+from rblspi.features import Basis, BasisLike, Multilinear, as_basis, default_basis
 from rblspi.features.angles import components, coordinates_of
 from rblspi.features.bounds import bounds, circles, input_size
 from rblspi.features.multilinear import Grid
 from rblspi.features.primitives import interpolate
 from rblspi.offline.fitted_q import attainable
-from rblspi.offline.value_errors import evaluate_values
 from rblspi.online.agent import Cost
 from rblspi.online.kernel_model import GridModel, displacements, make_rows, nearest, sweep, tree_of
 from rblspi.online.planning_agent import WORTH_A_PLAN, PlanningAgent
 from rblspi.policies.choice import masked
-from rblspi.policies.linear import LinearPolicy
 from rblspi.rollout.memory import NUMBERS, Memory
 
 #: k: transitions that tell what an action does; fewer are noise, more are smoothed away
@@ -273,15 +271,11 @@ class FittedRmax(PlanningAgent):
         _, places = tree.query(self._grid.scaled(self._grid.points()))
         return np.ascontiguousarray(allowed[going][places], np.bool_)
 
-    def _evaluate(self, policy: LinearPolicy, log: Transitions) -> LinearPolicy:
-        """The values of the policy in a basis whose posterior fits into memory."""
+    def _basis_of_values(self, log: Transitions) -> Basis:
+        """A basis whose posterior fits into memory."""
         low, high = (np.array(bound) for bound in (self.basis.low, self.basis.high))
         seen = log.observations.reshape(log.size, -1)
-        basis = default_basis(gym.spaces.Box(low, high, dtype=np.float64), lambda: seen)
-        space = self.env.observation_space
-        found = evaluate_values(log, policy, basis, self.actions, self.discount, space)
-        features, weights = basis.build(space), found.posterior.mean
-        return replace(policy, basis=basis, features=features, weights=weights, **found._asdict())
+        return default_basis(gym.spaces.Box(low, high, dtype=np.float64), lambda: seen)
 
     def cost(self) -> Cost:
         """About what learning takes, if there are a hundred plans in 50,000 steps."""

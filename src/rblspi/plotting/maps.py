@@ -9,7 +9,6 @@ policy visits. Where the data have hardly narrowed what was known beforehand, a 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import combinations, cycle, islice
 from textwrap import wrap
 from typing import Any, NamedTuple, Unpack
@@ -24,12 +23,11 @@ from matplotlib.ticker import FormatStrFormatter, LogLocator, MaxNLocator, NullF
 
 from rblspi.core import check
 from rblspi.core.types import Array, Integers, Mask, Matrix
-from rblspi.offline.coverage import THRESHOLD, narrowing
 from rblspi.plotting import domain as domains
 from rblspi.plotting.domain import Domain, DomainArguments
 from rblspi.plotting.style import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILLION
-from rblspi.policies.linear import LinearPolicy
-from rblspi.rollout.evaluate import Actor, evaluated_policy_of, policy_of
+from rblspi.policies.values import ValuePosterior
+from rblspi.rollout.evaluate import Actor, values_of
 
 _COLOURS = (BLUE, "#F0E4C2", VERMILLION, GREEN, PURPLE, SKY, ORANGE)
 _TWO_COLOURS = (BLUE, ORANGE)
@@ -51,20 +49,12 @@ class Answers(NamedTuple):
     unknown: Mask | None  # where the data say little about the value of that action
 
 
-def ask(
-    policy: LinearPolicy, domain: Domain, coordinates: Matrix, acting: LinearPolicy | None = None
-) -> Answers:
-    """What a policy says at some coordinates, shape (N, d), and does there.
-
-    ``acting`` is what acts, if its values were evaluated in another basis than its own.
-    """
+def ask(values: ValuePosterior, domain: Domain, coordinates: Matrix) -> Answers:
+    """What actions are worth at some coordinates, shape (N, d), and what the policy does there."""
     observations = domain.observations(coordinates)
-    mean, std, _ = policy.action_values(observations)
-    chosen = (acting or policy)(observations)
-    if policy.posterior is None:
-        return Answers(mean, std, chosen, None)
-    ratios = narrowing(policy.posterior, policy.features(observations), chosen, policy.limits)
-    return Answers(mean, std, chosen, ratios > THRESHOLD)
+    mean, std, _ = values.action_values(observations)
+    chosen = values.policy(observations)
+    return Answers(mean, std, chosen, values.little_known(observations, chosen))
 
 
 class Slice(NamedTuple):
@@ -109,7 +99,7 @@ def compute(
 
     Parameters
     ----------
-    actor : Agent or LinearPolicy
+    actor : Agent, ValuePosterior or LinearPolicy
     resolution : int
         Number of grid points along each dimension.
     pairs : sequence of (int, int), optional
@@ -123,15 +113,14 @@ def compute(
     the interval of a single state, takes milliseconds for each.
     """
     check.count("resolution", resolution, least=2)
-    policy = replace(evaluated_policy_of(actor), second=None)
+    values = values_of(actor).in_basis()
     domain = domains.find(actor, env, **domain_arguments)
     axes = [
         np.arange(a, b + 1) if domain.whole else np.linspace(a, b, resolution)
         for a, b in zip(domain.low, domain.high, strict=True)
     ]
     dimensions = _dimensions(len(axes), pairs)
-    acting = policy_of(actor)
-    return Maps([_slice(policy, acting, domain, dims, axes) for dims in dimensions], domain)
+    return Maps([_slice(values, domain, dims, axes) for dims in dimensions], domain)
 
 
 def _dimensions(size: int, pairs: Sequence[tuple[int, int]] | None) -> list[tuple[int, ...]]:
@@ -148,19 +137,15 @@ def _dimensions(size: int, pairs: Sequence[tuple[int, int]] | None) -> list[tupl
 
 
 def _slice(
-    policy: LinearPolicy,
-    acting: LinearPolicy,
-    domain: Domain,
-    dims: tuple[int, ...],
-    axes: list[Array],
+    values: ValuePosterior, domain: Domain, dims: tuple[int, ...], axes: list[Array]
 ) -> Slice:
     own = tuple(axes[d] for d in dims)
     grid = np.meshgrid(*own)  # the first dimension goes along the last axis
     rows = np.tile(domain.point, (grid[0].size, 1))
-    for d, values in zip(dims, grid, strict=True):
-        rows[:, d] = values.ravel()
+    for d, points in zip(dims, grid, strict=True):
+        rows[:, d] = points.ravel()
     form = grid[0].shape
-    mean, std, chosen, unknown = ask(policy, domain, rows, acting)
+    mean, std, chosen, unknown = ask(values, domain, rows)
     return Slice(
         *(dims, own, mean.reshape(*form, -1)),
         None if std is None else std.reshape(*form, -1),

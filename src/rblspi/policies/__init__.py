@@ -1,8 +1,9 @@
-"""Policies: how actions are chosen, and `LinearPolicy`, which agents and estimators produce."""
+"""Policies: how actions are chosen, and what the actions of a policy are worth."""
 
 from rblspi.policies.choice import EpsilonGreedy, Greedy, Pessimistic
 from rblspi.policies.given import PolicyFunction
-from rblspi.policies.linear import ActionValues, LinearPolicy
+from rblspi.policies.linear import LinearPolicy
+from rblspi.policies.values import ActionValues, ValuePosterior
 
 __all__ = [
     "ActionValues",
@@ -11,4 +12,5 @@ __all__ = [
     "LinearPolicy",
     "Pessimistic",
     "PolicyFunction",
+    "ValuePosterior",
 ]

@@ -69,7 +69,7 @@ def model_of(policy: LinearPolicy, std: bool = False) -> dict[str, Any]:
         "deviations": [factor.tolist() for factor in policy.posterior.covariance_factors]
         if std and policy.posterior is not None
         else None,
-        "basis_std": float(policy.basis_std),
+        "basis_std": 0.0,
         "discount": float(policy.discount),
         "algorithm": printable(str(policy.provenance.get("algorithm", ""))),
     }

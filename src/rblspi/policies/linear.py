@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -22,42 +21,11 @@ from rblspi.environments.masks import action_mask, checked_masks
 from rblspi.environments.vectors import as_vectors
 from rblspi.features import Basis, BasisLike, Features
 from rblspi.model.posterior import Posterior
-from rblspi.policies.choice import EpsilonGreedy, Greedy, Pessimistic, best_actions
+from rblspi.policies.choice import EpsilonGreedy, Greedy, Pessimistic
 from rblspi.policies.given import BatchPolicy
 
-#: standard deviations from the middle of a normal distribution to the end of its 95% interval
-REACH = 1.959963984540054
 #: features that are computed at a time: 64 MB
 AT_A_TIME = 2**23
-
-
-class Estimate(Protocol):
-    """Another estimate of the policy's action values, by two halves and without the basis."""
-
-    error: float  # the standard error of the mean of both
-
-    def interval(self, observations: NDArray[Any], /) -> tuple[Matrix, Matrix]:
-        """Between which action values both halves and what they do not know are, (N, actions)."""
-
-
-class ActionValues(NamedTuple):
-    """Values of every action in one state, shape (actions,), or in a batch, (N, actions).
-
-    Attributes
-    ----------
-    mean : ndarray
-    std : ndarray or None
-        Standard deviation of the error of the mean, as the value of this policy: by the posterior,
-        and by what the basis cannot represent where that was estimated. None where there is no
-        posterior.
-    samples : ndarray or None
-        Draws from the posterior, shape (samples, actions) or (samples, N, actions). A draw is
-        one value function, the same for all states and actions. None unless asked for.
-    """
-
-    mean: Array
-    std: Array | None
-    samples: Array | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -81,19 +49,7 @@ class LinearPolicy:
     observation_space : gymnasium.Space
     action_space : gymnasium.spaces.Discrete
     posterior : Posterior, optional
-        Of the weights of the policy's action values; needed for standard deviations, samples and
-        pessimism.
-    basis_std : float
-        Standard deviation of the error of the basis, which no posterior over weights knows of.
-    second : Estimate, optional
-        A second estimate of the action values, by two halves. The 95% interval then contains the
-        first estimate, those of both halves, what may be where they know nothing, and on either
-        side the error of the second one; the stated value is in its middle. It is neither saved
-        nor pickled; ``basis_std`` then stands for it.
-    limits : (float, float)
-        The least and the greatest value that the rewards allow. Features extrapolate beyond them
-        where there are no data; stated values do not. Actions and exported policies are by the
-        features alone.
+        Of the weights, which pessimism needs.
     pessimism : float
         Standard deviations by which the value of an action is lowered before actions are compared;
         a negative number raises it, as exploring agents do.
@@ -118,9 +74,6 @@ class LinearPolicy:
     observation_space: gym.Space[Any]
     action_space: gym.spaces.Discrete
     posterior: Posterior | None = None
-    basis_std: float = 0.0
-    second: Estimate | None = None
-    limits: tuple[float, float] = (-math.inf, math.inf)
     pessimism: float = 0.0
     epsilon: float = 0.0
     discount: float = 0.99
@@ -133,18 +86,19 @@ class LinearPolicy:
 
     def __post_init__(self) -> None:
         check.finite("pessimism", self.pessimism)
-        check.not_negative("basis_std", self.basis_std)
-        if not self.limits[0] <= self.limits[1]:
-            raise ValueError(f"limits={self.limits} must have the lower number first")
         check.fraction("epsilon", self.epsilon)
         check.fraction("discount", self.discount)
         if self.pessimism and self.posterior is None:
             raise ValueError(
-                f"pessimism={self.pessimism} needs a posterior: {self._origin} has none"
+                f"pessimism={self.pessimism} needs a posterior: {self.origin} has none"
             )
-        if self.weights.shape != (self.features.size * self.actions,):
+        self.require_fit(self.weights, self.features)
+
+    def require_fit(self, weights: Vector, features: Features) -> None:
+        """Raise an error if these are not weights of features for every action."""
+        if weights.shape != (features.size * self.actions,):
             raise ValueError(
-                f"{len(self.weights)} weights do not fit {self.features.size} features x "
+                f"{len(weights)} weights do not fit {features.size} features x "
                 f"{self.actions} actions: pass the basis and the environment of the fit"
             )
 
@@ -188,7 +142,7 @@ class LinearPolicy:
         choose = self._deterministic if deterministic or not self.epsilon else self._exploring
         if action_masks is None:
             action_masks = action_mask(self.observation_space, observation)
-        seen = self._observation(observation)
+        seen = self.observed(observation)
         actions = choose_actions(self.features, choose, seen, self.action_space, action_masks)
         return actions, state
 
@@ -208,7 +162,8 @@ class LinearPolicy:
         names = np.array(self.action_names, object)[actions]
         return names if np.ndim(actions) else str(names)
 
-    def _observation(self, state: Any) -> Any:
+    def observed(self, state: Any) -> Any:
+        """The numbers of an observation or a batch, given as the environment or the log does."""
         if self.inputs is not None:
             return self.inputs(state)
         return as_vectors(self.observation_space, state)
@@ -219,7 +174,7 @@ class LinearPolicy:
 
     def allowed_actions(self, observations: ArrayLike, allowed: Any) -> Integers:
         """The same among the actions that are allowed, shape (N, actions); None: all of them."""
-        seen = np.asarray(self._observation(observations)).reshape(-1, *self.features.shape)
+        seen = np.asarray(self.observed(observations)).reshape(-1, *self.features.shape)
         count = max(1, AT_A_TIME // self.features.size)
         chosen = []
         for start in range(0, max(len(seen), 1), count):
@@ -239,81 +194,13 @@ class LinearPolicy:
         rng = np.random.default_rng(self.seed) if self.rng is None else self.rng
         return EpsilonGreedy(self.weights_by_action, self.epsilon, rng)
 
-    def action_values(
-        self, observation: ArrayLike, samples: int = 0, rng: np.random.Generator | None = None
-    ) -> ActionValues:
-        """What every action is worth, and how sure that is.
+    def values(self, observation: ArrayLike) -> Array:
+        """Q = phi'theta, by which actions are chosen, shape (actions,) or (N, actions).
 
-        Parameters
-        ----------
-        observation : array_like
-            One observation, or a batch of them.
-        samples : int
-            How many value functions to draw from the posterior.
-        rng : numpy.random.Generator, optional
-            What draws them; unless given, the draws are the same at every call.
+        `rblspi.offline.value_posterior` tells what actions are worth, and how sure that is.
         """
-        seen = self._observation(observation)
-        x = self.features(seen)
-        rows = np.atleast_2d(x)
-        if self.posterior is None:
-            mean, std = np.clip(rows @ self.weights_by_action.T, *self.limits), None
-        else:
-            seen = np.asarray(seen).reshape(len(rows), *self.features.shape)
-            mean, std = self._moments(self.posterior, seen, rows)
-        drawn = self._sampled_values(rows, samples, rng, mean, std) if samples else None
-        if x.ndim > 1:
-            return ActionValues(mean, std, drawn)
-        return ActionValues(
-            mean[0], None if std is None else std[0], None if drawn is None else drawn[:, 0]
-        )
-
-    def _moments(
-        self, posterior: Posterior, observations: NDArray[Any], rows: Matrix
-    ) -> tuple[Matrix, Matrix]:
-        """Mean and standard deviation, with what the posterior does not know of."""
-        mean, noise = posterior.predict(rows)
-        mean = np.clip(mean, *self.limits)
-        if self.second is None:
-            return mean, np.hypot(noise, self.basis_std)
-        low, high = self.second.interval(observations)
-        low, high = np.fmin(low, mean), np.fmax(high, mean)
-        return 0.5 * (low + high), (high - low) / 2.0 / REACH + self.second.error
-
-    def probability_best(
-        self, observation: ArrayLike, samples: int = 1000, rng: np.random.Generator | None = None
-    ) -> Array:
-        """How likely each action is the best one: its share of the drawn value functions.
-
-        The arguments are those of `action_values`, the shape is that of its mean. A probability
-        p has the standard error (p (1 - p) / samples)^1/2.
-        """
-        check.count("samples", samples)
-        values = self.action_values(observation, samples, rng).samples
-        assert values is not None
-        best = best_actions(values)
-        return np.stack([np.mean(best == a, axis=0) for a in range(self.actions)], axis=-1)
-
-    def _sampled_values(
-        self,
-        rows: Matrix,
-        samples: int,
-        rng: np.random.Generator | None,
-        mean: Matrix,
-        std: Matrix | None,
-    ) -> Array:
-        """Values by drawn weights, shape (samples, N, actions), as far apart as ``std`` says."""
-        if self.posterior is None or std is None:
-            raise ValueError(
-                f"{self._origin} keeps no posterior to draw samples={samples} from: RBLSPI and "
-                "BLSPI do"
-            )
-        rng = np.random.default_rng(self.seed) if rng is None else rng
-        weights = self.posterior.sample(rng, check.count("samples", samples))
-        weights = weights.reshape(samples, self.actions, -1)
-        values: Array = np.einsum("san,in->sia", weights, rows)
-        own, noise = self.posterior.predict(rows)
-        return values if np.array_equal(std, noise) else mean + (values - own) * (std / noise)
+        values: Array = self.features(self.observed(observation)) @ self.weights_by_action.T
+        return values
 
     def make_environment(self, **arguments: Any) -> gym.Env[Any, Any]:
         """The environment that the policy is for; arguments override those of its description."""
@@ -354,10 +241,11 @@ class LinearPolicy:
         """
         from rblspi.policies import policy_file
 
-        return policy_file.load(path, basis)
+        return policy_file.load(path, basis).policy
 
     @property
-    def _origin(self) -> str:
+    def origin(self) -> str:
+        """What the policy was found by."""
         return printable(str(self.provenance.get("algorithm", "the policy")))
 
     def __repr__(self) -> str:
@@ -368,20 +256,19 @@ class LinearPolicy:
             rule = f"epsilon={self.epsilon:.2g}"
         identifier = (self.environment or {}).get("id")
         name = "" if identifier is None else f" for {printable(str(identifier))}"
-        sure = "with a posterior" if self.posterior is not None else "no posterior"
         return (
-            f"<LinearPolicy by {self._origin}{name}: {self.actions} actions x "
-            f"{self.features.size} features of {self.basis}, {rule}, {sure}>"
+            f"<LinearPolicy by {self.origin}{name}: {self.actions} actions x "
+            f"{self.features.size} features of {self.basis}, {rule}>"
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        """Everything but the features, which are built again, and the second estimate."""
-        left_out = ("features", "second", "_deterministic", "_exploring")
+        """Everything but the features, which are built again."""
+        left_out = ("features", "_deterministic", "_exploring")
         return {name: value for name, value in vars(self).items() if name not in left_out}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         features = state["basis"].build(state["observation_space"])
-        vars(self).update(state, features=features, second=None)
+        vars(self).update(state, features=features)
 
 
 def choose_actions(

@@ -48,8 +48,7 @@ def onnx_file(policy: LinearPolicy, std: bool) -> bytes:
     outputs = ["values"]
     if std and posterior is not None:
         lengths = _lengths(graph, times, np.array(posterior.covariance_factors))
-        squares = graph("Add", graph("Mul", lengths, lengths), np.square([policy.basis_std]))
-        outputs.append(graph.named("std", graph("Sqrt", squares)))
+        outputs.append(graph.named("std", lengths))
         if policy.pessimism:
             scores = graph("Sub", scores, graph("Mul", lengths, np.array(policy.pessimism)))
     best = graph("ArgMax", scores, axis=1, keepdims=0)

@@ -22,7 +22,8 @@ from rblspi.core.types import Array, Matrix
 from rblspi.environments.chain_walk import ChainWalk
 from rblspi.environments.vectors import as_vectors
 from rblspi.policies.linear import LinearPolicy
-from rblspi.rollout.evaluate import Actor, environment_for, evaluated_policy_of, policy_of
+from rblspi.policies.values import ValuePosterior
+from rblspi.rollout.evaluate import Actor, environment_for, policy_of, values_of
 from rblspi.rollout.steps import rollout
 
 LEVELS = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99])
@@ -115,7 +116,7 @@ def calibrate(
 
     Parameters
     ----------
-    actor : Agent or LinearPolicy
+    actor : Agent, ValuePosterior or LinearPolicy
         With a posterior.
     env : gymnasium.Env or str, optional
         As for `evaluate`.
@@ -126,18 +127,17 @@ def calibrate(
     seed, longest : int
         As for `evaluate`; a rollout ends sooner where the discount makes the rest small.
     """
-    policy = evaluated_policy_of(actor)
-    if policy.posterior is None:
+    values = values_of(actor)
+    if values.posterior is None:
         raise ValueError(
-            f"{policy.provenance.get('algorithm', 'the policy')} states no intervals to be "
-            "checked: RBLSPI and BLSPI do"
+            f"{values.policy.origin} states no intervals to be checked: RBLSPI and BLSPI do"
         )
-    return calibration_of(policy, true_values(actor, env, states, rollouts, seed, longest))
+    return calibration_of(values, true_values(actor, env, states, rollouts, seed, longest))
 
 
-def calibration_of(policy: LinearPolicy, true: TrueValues) -> Calibration:
-    """Put what a policy states beside true values of it."""
-    stated = policy.action_values(true.observations)
+def calibration_of(values: ValuePosterior, true: TrueValues) -> Calibration:
+    """Put what is stated of a policy beside its true values."""
+    stated = values.action_values(true.observations)
     assert stated.std is not None
     return Calibration(
         stated.mean.ravel(), stated.std.ravel(), true.values.ravel(), true.errors.ravel()

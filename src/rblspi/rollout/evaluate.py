@@ -17,10 +17,13 @@ from rblspi.core.intervals import Interval, mean_interval
 from rblspi.core.types import Array
 from rblspi.environments.lookup import make
 from rblspi.environments.vectors import ACTION_MASK
+from rblspi.policies import values
 from rblspi.policies.linear import LinearPolicy
+from rblspi.policies.values import ValuePosterior
 from rblspi.rollout.steps import Act, rollout, takes_masks
 
-#: What can be evaluated: an agent, a `LinearPolicy`, anything with Stable-Baselines3's ``predict``.
+#: What can be evaluated: an agent, a `LinearPolicy` with its values or without, anything with
+#: Stable-Baselines3's ``predict``.
 Actor: TypeAlias = Any
 
 
@@ -105,15 +108,16 @@ def _predict_of(policy: Any, deterministic: bool) -> Any:
 
 
 def policy_of(actor: Actor, explore: bool = False) -> Any:
-    """What acts: an agent's policy, or the actor itself."""
+    """What acts: the policy of an agent, of values, or the actor itself."""
+    if isinstance(actor, ValuePosterior):
+        return actor.policy
     return actor.policy(explore) if hasattr(actor, "leave_episode") else actor
 
 
-def evaluated_policy_of(actor: Actor) -> LinearPolicy:
-    """An agent's policy with its values estimated afresh, or the policy itself."""
-    policy = getattr(actor, "evaluated_policy", lambda: actor)()
-    assert isinstance(policy, LinearPolicy)
-    return policy
+def values_of(actor: Actor) -> ValuePosterior:
+    """What the actions of an agent are worth, or of a policy by its own posterior."""
+    agent = hasattr(actor, "leave_episode")
+    return values.values_of(actor.value_posterior() if agent else actor)
 
 
 def greedy_act(policy: LinearPolicy) -> Act:
@@ -133,8 +137,8 @@ def environment_for(
     if own is not None:
         spare = _copy_of(own)
         return _borrowed(actor) if spare is None else closing(spare)
-    if isinstance(actor, LinearPolicy):
-        return closing(actor.make_environment())
+    if isinstance(actor, LinearPolicy | ValuePosterior):
+        return closing(policy_of(actor).make_environment())
     raise ValueError(f"{actor!r} names no environment: pass env=")
 
 

@@ -18,7 +18,8 @@ from typing import Any, NamedTuple, Self
 from rblspi.core.files import lock
 from rblspi.data import decision_log
 from rblspi.data.decision_log import checksum
-from rblspi.policies.linear import ActionValues, LinearPolicy
+from rblspi.policies.linear import LinearPolicy
+from rblspi.policies.values import ActionValues, ValuePosterior, values_of
 from rblspi.serving.group_commit import GroupCommit
 from rblspi.serving.states import Seen, States, each
 
@@ -50,7 +51,8 @@ class Decisions:
 
     Parameters
     ----------
-    policy : LinearPolicy
+    policy : LinearPolicy or ValuePosterior
+        A `ValuePosterior` decides by its policy, and states its own values.
     log : path, optional
         An SQLite database whose name ends in ``.db``; an existing one is continued. One process at
         a time may write to it. Without a log, decisions have no ids.
@@ -71,7 +73,11 @@ class Decisions:
     ...     decisions.record(decision.id, 3.5, {"stock": 0, "weekday": "Tue"})
     """
 
-    def __init__(self, policy: LinearPolicy, log: str | PathLike[str] | None = None) -> None:
+    def __init__(
+        self, policy: LinearPolicy | ValuePosterior, log: str | PathLike[str] | None = None
+    ) -> None:
+        self._values = values_of(policy)
+        policy = self._values.policy
         start = int(policy.action_space.start)
         self.policy = policy
         self.actions: list[Any] = [*policy.action_names] or [*range(start, start + policy.actions)]
@@ -166,7 +172,7 @@ class Decisions:
     def values(self, states: Sequence[Any]) -> tuple[ActionValues, list[Any]]:
         """What every action is worth in every state, and the actions that the policy takes."""
         seen = each("states", states, self._states.seen)
-        return self.policy.action_values(self._states.batch(seen)[0]), self._chosen(seen)
+        return self._values.action_values(self._states.batch(seen)[0]), self._chosen(seen)
 
     def _chosen(self, seen: Sequence[Seen]) -> list[Any]:
         if not seen:

@@ -29,7 +29,7 @@ from rblspi.plotting.domain import Domain
 from rblspi.plotting.explorer.numbers import line_points
 from rblspi.plotting.maps import action_colours, arrow, ask
 from rblspi.plotting.style import BLUE, SKY, VERMILLION
-from rblspi.policies.linear import LinearPolicy
+from rblspi.policies.values import ValuePosterior
 
 #: what the page does when a choice changes, the pointer moves, or somebody zooms
 _CHOOSE = "window.explorer?.choose()"
@@ -189,22 +189,22 @@ def _choices(domain: Domain) -> dict[str, Any]:
     return {"x": x, "y": y, "sliders": sliders}
 
 
-def arrows(policy: LinearPolicy, domain: Domain, plot: Any) -> None:
+def arrows(values: ValuePosterior, domain: Domain, plot: Any) -> None:
     """Write arrows into the cells of a grid whose actions are directions."""
     if domain.grid is None or not any(map(arrow, domain.actions)):
         return
     rows, columns = domain.grid
     x, y = (axis.ravel() for axis in np.meshgrid(np.arange(columns), np.arange(rows)))
-    chosen = ask(policy, domain, np.column_stack([x, y]).astype(np.float64)).policy
+    chosen = ask(values, domain, np.column_stack([x, y]).astype(np.float64)).policy
     words = [arrow(domain.actions[action]) for action in chosen]
     source = ColumnDataSource({"x": x, "y": y, "text": words})
     plot.text("x", "y", "text", source=source, text_align="center", text_baseline="middle")
 
 
-def line_parts(policy: LinearPolicy, domain: Domain, here: ColumnDataSource) -> dict[str, Any]:
+def line_parts(values: ValuePosterior, domain: Domain, here: ColumnDataSource) -> dict[str, Any]:
     """The values of all actions along a single dimension."""
     points = line_points(domain)
-    mean, std, _, _ = ask(policy, domain, points)
+    mean, std, _, _ = ask(values, domain, points)
     plot = figure(
         title="Action values" if std is None else "Action values ± 2 standard deviations",
         x_axis_label=domain.names[0],

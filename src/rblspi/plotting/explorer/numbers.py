@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,11 @@ from numpy.typing import NDArray
 
 from rblspi.core.progress import say
 from rblspi.core.types import Matrix
-from rblspi.offline.coverage import THRESHOLD, uniform_std
 from rblspi.plotting.domain import Domain
 from rblspi.plotting.maps import action_colours, ask
 from rblspi.policies.export import basis_numbers
 from rblspi.policies.linear import LinearPolicy
+from rblspi.policies.values import LITTLE_KNOWN, ValuePosterior
 
 #: pixels along the side of a map, at the most
 FINEST = 61
@@ -30,13 +31,8 @@ MOST_MEGABYTES = 20.0
 MOST_DATA = 1500
 
 
-def page_numbers(
-    policy: LinearPolicy, domain: Domain, plan: LinearPolicy | None = None
-) -> dict[str, Any]:
-    """Everything that the scripts of the page need, as data for JSON.
-
-    ``plan`` is what acts, if it has another basis than the values of the policy.
-    """
+def page_numbers(values: ValuePosterior, domain: Domain) -> dict[str, Any]:
+    """Everything that the scripts of the page need, as data for JSON."""
     listed = len(domain.names) == 1 or domain.grid is not None
     rng = np.random.default_rng(0)
     seen = domain.data
@@ -53,12 +49,12 @@ def page_numbers(
         "point": domain.point.tolist(),
         "whole": domain.whole,
         "grid": domain.grid,
-        "resolution": _resolution(policy),
+        "resolution": _resolution(values),
         "episodes": [_encoded(path, np.float32) for path in domain.episodes],
         "data": _encoded(seen, np.float32),
         "values": {
-            "limits": np.nan_to_num(policy.limits).tolist(),  # JSON has no infinity
-            **(_listed_values(policy, domain, plan) if listed else _linear_values(policy, plan)),
+            "limits": np.nan_to_num(values.limits).tolist(),  # JSON has no infinity
+            **(_listed_values(values, domain) if listed else _linear_values(values)),
         },
     }
 
@@ -70,9 +66,7 @@ def line_points(domain: Domain) -> Matrix:
     return np.linspace(low, high, count)[:, None]
 
 
-def _listed_values(
-    policy: LinearPolicy, domain: Domain, plan: LinearPolicy | None
-) -> dict[str, Any]:
+def _listed_values(values: ValuePosterior, domain: Domain) -> dict[str, Any]:
     """What the policy says along a line, or in every cell of a grid."""
     if domain.grid is None:
         points = line_points(domain)
@@ -82,12 +76,12 @@ def _listed_values(
         x, y = np.meshgrid(np.arange(columns), np.arange(rows))
         points = np.column_stack([x.ravel(), y.ravel()]).astype(np.float64)
         counts, step = [columns, rows], [1.0, 1.0]
-    mean, std, chosen, unknown = ask(policy, domain, points, plan)
+    mean, std, chosen, unknown = ask(values, domain, points)
     return {
         "first": points[0].tolist(),
         "step": step,
         "counts": counts,
-        "actions": policy.actions,
+        "actions": values.policy.actions,
         "mean": _encoded(mean, np.float64),
         "std": None if std is None else _encoded(std, np.float64),
         "policy": _encoded(chosen, np.int32),
@@ -95,13 +89,13 @@ def _listed_values(
     }
 
 
-def _linear_values(policy: LinearPolicy, plan: LinearPolicy | None) -> dict[str, Any]:
+def _linear_values(values: ValuePosterior) -> dict[str, Any]:
     """The features, their weights, and the factors T of the covariance, S_aa = T'T.
 
     The page computes phi'm and |T phi|. T is an upper triangle; single precision suffices for a
     standard deviation.
     """
-    posterior, n = policy.posterior, policy.features.size
+    policy, posterior, n = values.policy, values.posterior, values.features.size
     megabytes = policy.actions * n * (n + 1) / 2 * 4 * 4 / 3 / 1e6
     if posterior is not None and megabytes > MOST_MEGABYTES and not policy.pessimism:
         say(
@@ -111,29 +105,46 @@ def _linear_values(policy: LinearPolicy, plan: LinearPolicy | None) -> dict[str,
         posterior = None
     upper = np.triu_indices(n)
     return {
-        "basis": basis_numbers(policy),
+        "basis": basis_numbers(policy if values.basis is None else replace_basis(values)),
         "actions": policy.actions,
-        "acting": _encoded(policy.weights, np.float64),
+        "acting": _encoded(
+            policy.weights if posterior is None or values.basis is None else posterior.mean,
+            np.float64,
+        ),
         "plan": None
-        if plan is None
-        else {"basis": basis_numbers(plan), "weights": _encoded(plan.weights, np.float64)},
+        if values.basis is None
+        else {"basis": basis_numbers(policy), "weights": _encoded(policy.weights, np.float64)},
         "weights": _encoded(
-            policy.weights if policy.posterior is None else policy.posterior.weights, np.float64
+            policy.weights if values.posterior is None else values.posterior.weights, np.float64
         ),
         "triangles": None
         if posterior is None
         else _encoded(np.array([t[upper] for t in posterior.covariance_factors]), np.float32),
-        "basis_std": float(policy.basis_std),
+        "basis_std": float(values.basis_std),
         "prior_std": 0.0 if posterior is None else float(posterior.prior_precision) ** -0.5,
-        "most_std": float(np.nan_to_num(uniform_std(policy.limits))),
-        "threshold": THRESHOLD,
+        "most_std": float(np.nan_to_num((values.limits[1] - values.limits[0]) / 12.0**0.5)),
+        "threshold": LITTLE_KNOWN,
         "pessimism": float(policy.pessimism),
     }
 
 
-def _resolution(policy: LinearPolicy) -> int:
+def replace_basis(values: ValuePosterior) -> LinearPolicy:
+    """A policy in the basis of the values."""
+    assert values.basis is not None
+    assert values.posterior is not None
+    return replace(
+        values.policy,
+        basis=values.basis,
+        features=values.features,
+        weights=values.posterior.mean,
+        posterior=None,
+        pessimism=0.0,
+    )
+
+
+def _resolution(policy: ValuePosterior) -> int:
     """Pixels along the side of a map; one costs about n^2 / 2 multiplications."""
-    cost = policy.features.size * policy.actions
+    cost = policy.features.size * policy.policy.actions
     if policy.posterior is not None:
         cost += policy.features.size**2 // 2
     return int(np.clip((MULTIPLICATIONS / cost) ** 0.5, COARSEST, FINEST))

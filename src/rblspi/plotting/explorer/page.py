@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from importlib.resources import files
 from os import PathLike
 from pathlib import Path
@@ -16,8 +15,8 @@ from rblspi.core.files import write_text
 from rblspi.plotting import domain as domains
 from rblspi.plotting.domain import DomainArguments
 from rblspi.plotting.html import document, text
-from rblspi.policies.linear import LinearPolicy
-from rblspi.rollout.evaluate import Actor, evaluated_policy_of, policy_of
+from rblspi.policies.values import ValuePosterior
+from rblspi.rollout.evaluate import Actor, values_of
 
 _CSS = """
 .controls { display: grid; gap: .4rem 1.5rem; align-items: end; margin: 1rem 0;
@@ -64,12 +63,12 @@ def write(
         ) from error
     from rblspi.plotting.explorer.numbers import page_numbers
 
-    policy = replace(evaluated_policy_of(actor), second=None)  # the page has only its numbers
-    plan = _plan(actor, policy)
+    values = values_of(actor).in_basis()  # the page has only its numbers
+    policy = values.policy
     domain = domains.find(actor, env, **domain_arguments)
-    numbers = page_numbers(policy, domain, plan)
-    parts, curve = _parts(actor, policy, domain, numbers)
-    script, body = _embedded(parts, curve, _title(policy), _lead(actor, policy, plan))
+    numbers = page_numbers(values, domain)
+    parts, curve = _parts(actor, values, domain, numbers)
+    script, body = _embedded(parts, curve, _title(policy), _lead(actor, values))
     ours = "\n".join(files(__package__).joinpath(name).read_text("utf-8") for name in _SCRIPTS)
     again = "" if reload is None else f"setTimeout(() => location.reload(), {1e3 * reload:.0f});"
     resources = Resources(mode="inline", components=["bokeh", "bokeh-widgets"])
@@ -85,12 +84,6 @@ def write(
     return Path(path)
 
 
-def _plan(actor: Actor, policy: LinearPolicy) -> LinearPolicy | None:
-    """What acts, if that is a plan on a grid whose values were evaluated in another basis."""
-    acting = policy_of(actor)
-    return acting if type(acting.basis) is not type(policy.basis) else None
-
-
 def _is_library(script: str) -> bool:
     """Whether a script is more than a call that sets the level of messages, and tells of it."""
     return "set_log_level" not in script[:40]
@@ -102,18 +95,18 @@ def _json(value: Any) -> str:
 
 
 def _parts(
-    actor: Actor, policy: Any, domain: domains.Domain, numbers: dict[str, Any]
+    actor: Actor, values: ValuePosterior, domain: domains.Domain, numbers: dict[str, Any]
 ) -> tuple[dict[str, Any], Any]:
     """The models of the page by their names, and the learning curve of an agent."""
     from rblspi.plotting.explorer import figures
 
     parts = figures.point_parts(domain)
     if len(domain.names) == 1:
-        parts |= figures.line_parts(policy, domain, parts["here"])
+        parts |= figures.line_parts(values, domain, parts["here"])
     else:
         certain = bool(numbers["values"].get("triangles") or numbers["values"].get("std"))
         parts |= figures.map_parts(domain, certain, parts["here"])
-        figures.arrows(policy, domain, parts["figures"][-1])
+        figures.arrows(values, domain, parts["figures"][-1])
     episodes: Any = getattr(actor, "episodes", ())
     return parts, figures.learning_curve(episodes) if len(episodes) else None
 
@@ -161,17 +154,19 @@ def _title(policy: Any) -> str:
     return printable(f"{name}, as {algorithm} sees it")
 
 
-def _lead(actor: Actor, policy: Any, plan: LinearPolicy | None) -> str:
+def _lead(actor: Actor, values: ValuePosterior) -> str:
+    policy = values.policy
     steps = policy.provenance.get("transitions", 0)
     episodes = getattr(actor, "episodes", ())
     after = f" in {len(episodes):,} episodes" if len(episodes) else ""
     return (
-        f"After {steps:,} transitions{after}, with {policy.features.size:,} features of "
-        f"{text(type(policy.basis).__name__)}. Move the pointer over a picture, or tap it, to see "
-        f"what every action is worth there."
+        f"After {steps:,} transitions{after}, with {values.features.size:,} features of "
+        f"{text(type(values.basis or policy.basis).__name__)}. Move the pointer over a picture, or "
+        "tap it, to see what every action is worth there."
     ) + (
         ""
-        if plan is None
-        else f" The policy is the agent's plan, which it has in {text(type(plan.basis).__name__)}. "
-        "Where actions are about equally good, another one may have the higher value here."
+        if values.basis is None
+        else f" The policy is the agent's plan, which it has in "
+        f"{text(type(policy.basis).__name__)}. Where actions are about equally good, another "
+        "one may have the higher value here."
     )

@@ -1,0 +1,48 @@
+"""What the actions of any function of the observations are worth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+
+from rblspi.data import Transitions
+from rblspi.features import Basis
+from rblspi.offline.observed_space import build_features
+from rblspi.offline.values import value_posterior
+from rblspi.policies import LinearPolicy, ValuePosterior
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Doing(LinearPolicy):
+    """A policy that does what a function says."""
+
+    function: Callable[..., Any]
+
+    def allowed_actions(self, observations: Any, allowed: Any) -> Any:
+        return self.function(observations)
+
+
+def values_by_log(
+    log: Transitions,
+    function: Callable[..., Any],
+    basis: Basis,
+    actions: int,
+    discount: float,
+    space: gym.Space[Any] | None = None,
+) -> ValuePosterior:
+    """What the actions of a function are worth, by a log."""
+    features, space = build_features(basis, space, [log], True)
+    policy = Doing(
+        basis=basis,
+        features=features,
+        weights=np.zeros(actions * features.size),
+        observation_space=space,
+        action_space=gym.spaces.Discrete(actions),
+        discount=discount,
+        function=function,
+    )
+    return value_posterior(policy, log)
