@@ -179,7 +179,7 @@ def tasks() -> Iterator[tuple[str, Callable[[], str | dict[str, str]]]]:
         ("rblspi/PuddleWorld-v0", RBFGrid(5)),
         ("rblspi/ChainWalk-v0", None),
         ("CartPole-v1", None),
-        ("Taxi-v4", None),
+        ("FrozenLake-v1", None),
     ):
         yield f"estimators {env_id}", lambda e=env_id, b=basis: dict(of_estimators(e, b, 0.95))
 
