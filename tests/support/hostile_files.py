@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import copy
+import functools
 import hashlib
 import io
 import json
+import operator
 import zipfile
 from collections.abc import Iterator
 from typing import Any
@@ -135,67 +137,36 @@ def hostile_arrays(rng: np.random.Generator, data: bytes, count: int) -> Iterato
         yield from_arrays(changed)
 
 
-def hostile_descriptions(rng: np.random.Generator, data: bytes, count: int) -> Iterator[bytes]:
-    """The description is not as it should be, and the digest says that all is well."""
-    metadata = json.loads(arrays_of(data)["metadata"].tobytes())
-    of_kind = {"rblspi-agent": hostile_agents, "rblspi-policy": hostile_policies}
-    yield from of_kind[metadata["format"]](rng, data, count)
-
-
-def other_versions(version: int) -> np.ndarray:
+def other_versions(version: int) -> list[Any]:
     """What a file may give as its version that is not the right one."""
-    wrong = [0, version - 1, version + 1, float(version), str(version), None, True, [version]]
-    return np.array([*wrong, 10**300], dtype=object)
+    return [0, version - 1, version + 1, version + 0.5, str(version), None, [version], 10**300]
 
 
-def hostile_agents(rng: np.random.Generator, data: bytes, count: int) -> Iterator[bytes]:
-    """The description of an agent is not as it should be."""
-    arrays = arrays_of(data)
-    metadata = json.loads(arrays["metadata"].tobytes())
-    for _ in range(count):
-        changed = copy.deepcopy(metadata)
-        value = HOSTILE_VALUES[rng.integers(len(HOSTILE_VALUES))]
-        match rng.integers(10):
-            case 0:
-                del changed[str(rng.choice(list(changed)))]
-            case 1:
-                field = str(rng.choice([f for f in changed if f not in ("num_timesteps",)]))
-                if changed[field] == value or (field == "python_rng" and value is None):
-                    value = [value]
-                if field == "compiled" and isinstance(value, bool):
-                    value = "true"
-                changed[field] = value
-            case 2:
-                changed["environment"]["id"] = HOSTILE_IDS[rng.integers(len(HOSTILE_IDS))]
-            case 3:
-                arguments = {str(rng.choice(["states", "failure", "xml_file", "id"])): value}
-                if arguments in ({"states": 20}, {"failure": 0}, {"failure": 1}):
-                    continue
-                if next(iter(arguments)) == "failure" and isinstance(value, int | float):
-                    value = 2.0
-                changed["environment"]["arguments"] = {next(iter(arguments)): value}
-                if arguments == {"failure": 5e-324} or value is None:
-                    changed["environment"]["arguments"]["x"] = 1
-            case 4:
-                changed["basis"] = HOSTILE_BASES[rng.integers(len(HOSTILE_BASES))]
-            case 5:
-                changed["settings"][str(rng.choice(["basis", "env", "self", "x"]))] = value
-            case 6:
-                changed["settings"]["discount"] = rng.choice(
-                    np.array([-1, 2.5, "x", [1], 2**64, None, {}, float("nan")], dtype=object)
-                )
-            case 7:
-                name = str(rng.choice(["agent_rng", "environment_rng"]))
-                inner = changed[name]["state"] if rng.random() < 0.5 else changed[name]
-                key = str(rng.choice(list(inner)))
-                inner[key] = -1 if isinstance(value, int) else value
-            case 8:
-                changed["num_timesteps"] = rng.choice(
-                    np.array([-1, 2**63, 10**300, 1.5, "9", None, True, [], {}], dtype=object)
-                )
-            case 9:
-                changed["version"] = rng.choice(other_versions(metadata["version"]))
-        yield from_arrays(arrays, changed)
+def wrong_in_agents(metadata: dict[str, Any]) -> dict[tuple[str, ...], list[Any]]:
+    """Wrong values for the fields of the description of an agent, by their paths."""
+    not_numbers = [v for v in HOSTILE_VALUES if not isinstance(v, int | float | None)]
+    some = [v for v in not_numbers if v != {}]
+    fields = [f for f in metadata if f not in ("num_timesteps", "compiled", "python_rng")]
+    generators = [(g, n) for g in ("agent_rng", "environment_rng") for n in metadata[g]]
+    generators += [
+        (g, "state", n) for g in ("agent_rng", "environment_rng") for n in ("state", "inc")
+    ]
+    return {
+        **{(field,): [*some, None, -1, 1.5] for field in fields},
+        **{("settings", name): HOSTILE_VALUES for name in ("basis", "env", "self", "x")},
+        **{path: [*not_numbers, None, -1, 2**128, 1.5] for path in generators},
+        ("compiled",): [*not_numbers, None, 0, 1],
+        ("python_rng",): [*some, -1, True],
+        ("num_timesteps",): [-1, 2**63, 10**300, 1.5, "9", None, True, [], {}],
+        ("version",): other_versions(metadata["version"]),
+        ("basis",): HOSTILE_BASES,
+        ("settings", "discount"): [-1, 2.5, "x", [1], 2**64, None, {}, float("nan")],
+        ("environment", "id"): HOSTILE_IDS,
+        ("environment", "arguments", "states"): [v for v in HOSTILE_VALUES if v is not None],
+        ("environment", "arguments", "failure"): [*not_numbers, 2.0, -1, float("nan"), 10**300],
+        ("environment", "arguments", "xml_file"): HOSTILE_VALUES,
+        ("environment", "arguments", "id"): HOSTILE_VALUES,
+    }
 
 
 HOSTILE_SPACES: list[Any] = [
@@ -217,63 +188,59 @@ HOSTILE_SPACES: list[Any] = [
 ]
 
 
-def hostile_policies(rng: np.random.Generator, data: bytes, count: int) -> Iterator[bytes]:
-    """The description of a policy is not as it should be."""
+def wrong_in_policies(metadata: dict[str, Any]) -> dict[tuple[str, ...], list[Any]]:
+    """Wrong values for the fields of the description of a policy, by their paths."""
+    not_numbers = ["x", [1], None, {}, float("nan"), float("inf"), -float("inf"), 10**400]
+    not_shares = [*not_numbers, -1, -5e-324, 1.5, 2**62, 1e308]
+    not_positive = [*not_numbers, 0, -1, -5e-324]
+    sound = {"basis": None, "basis_std": 0.1, "limits": [None, 1], "posterior": None}
+    wrong_values: dict[str, list[Any]] = {
+        "basis": HOSTILE_BASES,
+        "basis_std": [-1, -5e-324, True, *not_numbers],
+        "limits": [None, 1, [1], [1, 0], ["x", None], {"x": 1}],
+        "posterior": [1, "x", [], {}, {"residual": 1.0}],
+        "extra": [1],
+    }
+    return {
+        **{(extra,): [1] for extra in ("extra", "rng", "features", "weights")},
+        ("pessimism",): not_numbers,
+        ("epsilon",): not_shares,
+        ("discount",): not_shares,
+        ("action_names",): [None, 1, "left", {}],
+        ("seed",): [None, 1, "x", {}, [-1], ["x"], [[1]], [None]],
+        ("environment",): [[], {}, "x", 1, {"id": "CartPole-v1"}, {"x": 1}],
+        ("provenance",): [None, 1, "x", [], [{}]],
+        ("basis",): HOSTILE_BASES,
+        ("observation_space",): HOSTILE_SPACES,
+        ("action_space",): [*HOSTILE_SPACES, {"space": "Discrete", "n": 4, "start": 0}],
+        ("posterior",): [None, 1, "x", [], {}, {"residual": 1.0}],
+        ("posterior", "prior_precision"): not_positive,
+        ("posterior", "noise_precision"): not_positive,
+        ("posterior", "residual"): not_numbers,
+        ("posterior", "jitter"): not_numbers,
+        ("version",): other_versions(metadata["version"]),
+        ("values",): [
+            *(1, "x", [], {}),
+            *(sound | {name: value} for name in wrong_values for value in wrong_values[name]),
+        ],
+    }
+
+
+def hostile_descriptions(rng: np.random.Generator, data: bytes, count: int) -> Iterator[bytes]:
+    """A field of the description is missing or wrong, and the digest says that all is well."""
     arrays = arrays_of(data)
     metadata = json.loads(arrays["metadata"].tobytes())
-    not_numbers = ["x", [1], None, {}, float("nan"), float("inf"), -float("inf"), 10**400]
-
-    def one_of(values: list[Any]) -> Any:
-        return values[rng.integers(len(values))]
-
+    agent = metadata["format"] == "rblspi-agent"
+    wrong = wrong_in_agents(metadata) if agent else wrong_in_policies(metadata)
+    paths = list(wrong)
     for _ in range(count):
         changed = copy.deepcopy(metadata)
-        match rng.integers(12):
-            case 0:
-                del changed[str(rng.choice(list(changed)))]
-            case 1:
-                changed[str(rng.choice(["extra", "rng", "features", "weights"]))] = 1
-            case 2:
-                field = str(rng.choice(["pessimism", "epsilon", "discount"]))
-                below = [] if field == "pessimism" else [-1, -5e-324]
-                above = [] if field == "pessimism" else [1.5, 2**62, 1e308]
-                changed[field] = one_of([*below, *not_numbers, *above])
-            case 3:
-                changed["action_names"] = one_of([None, 1, "left", {}])
-            case 4:
-                changed["seed"] = one_of([None, 1, "x", {}, [-1], ["x"], [[1]], [None]])
-            case 5:
-                tables = [[], {}, "x", 1, {"id": "CartPole-v1"}, {"x": 1}]
-                changed["environment"] = one_of(tables)
-            case 6:
-                changed["provenance"] = one_of([None, 1, "x", [], [{}]])
-            case 7:
-                changed["basis"] = one_of(HOSTILE_BASES)
-            case 8:
-                space = one_of(["observation_space", "action_space"])
-                four = {"space": "Discrete", "n": 4, "start": 0}
-                changed[space] = one_of(HOSTILE_SPACES + [four] * (space == "action_space"))
-            case 9:
-                number = one_of(["prior_precision", "noise_precision", "residual", "jitter"])
-                if number.endswith("precision"):
-                    changed["posterior"][number] = one_of([0, -1, -5e-324, *not_numbers])
-                elif rng.random() < 0.5:
-                    changed["posterior"][number] = one_of(not_numbers)
-                else:
-                    changed["posterior"] = one_of([None, 1, "x", [], {}, {"residual": 1.0}])
-            case 10:
-                changed["version"] = one_of(list(other_versions(metadata["version"])))
-            case 11:
-                sound = {"basis": None, "basis_std": 0.1, "limits": [None, 1], "posterior": None}
-                wrong = {
-                    "basis": HOSTILE_BASES,
-                    "basis_std": [-1, -5e-324, True, *not_numbers],
-                    "limits": [None, 1, [1], [1, 0], ["x", None], {"x": 1}],
-                    "posterior": [1, "x", [], {}, {"residual": 1.0}],
-                    "extra": [1],
-                }
-                name = one_of(list(wrong))
-                changed["values"] = one_of([1, "x", [], {}, sound | {name: one_of(wrong[name])}])
+        if rng.random() < 0.1:
+            del changed[str(rng.choice(list(changed)))]
+        else:
+            *parents, field = path = paths[rng.integers(len(paths))]
+            table = functools.reduce(operator.getitem, parents, changed)
+            table[field] = wrong[path][rng.integers(len(wrong[path]))]
         yield from_arrays(arrays, changed)
 
 
