@@ -41,22 +41,18 @@ from __future__ import annotations
 import re
 import sys
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from rblspi.core import toml
 from rblspi.experiments.definitions import Curve, Figure, Group, Panel
+from rblspi.features import basis_from_settings, basis_from_text
 from rblspi.registry import algorithm, algorithms
 
-#: fields of a curve, which the file and its panels may give for all curves in them
-_NEEDED = ("algorithm", "environment", "settings", "episodes")
-_SHARED = (*_NEEDED, "basis", "evaluation")
-_FIGURE = ("id", "title", "measure", "block", "limits", "ticks", "columns", "panel")
-_PANEL = ("title", "curve")
-_CURVE = ("label",)
-_LARGEST = sys.float_info.max
+#: says what is wrong with the value of a field; empty if nothing is
+Rule = Callable[[Any], str]
 
 
 class ConfigError(ValueError):
@@ -91,15 +87,6 @@ def read_toml(path: str | PathLike[str]) -> dict[str, Any]:
         raise ConfigError(f"{path} cannot be read: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ConfigError(f"{path} is not TOML: {error}") from error
-
-
-def _figure(content: dict[str, Any]) -> Figure:
-    own, shared = _read("", {"panel": [], **content}, _FIGURE, {})
-    panels = tuple(_panel(f"panel[{i}]", p, shared) for i, p in enumerate(own.pop("panel"), 1))
-    columns = own.pop("columns", min(2, len(panels)))
-    for name in ("limits", "ticks"):
-        own |= {name: tuple(map(float, own[name]))} if name in own else {}
-    return Figure(**{"title": own["id"], **own}, groups=(Group("", panels, columns),))
 
 
 def dump(figure: Figure) -> str:
@@ -144,9 +131,21 @@ def _common(curves: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return alike | {"settings": settings}
 
 
+# From tables to curves --------------------------------------------------------------------------
+
+
+def _figure(content: dict[str, Any]) -> Figure:
+    own, shared = _read("", {"panel": [], **content}, _FIGURE, {})
+    panels = tuple(_panel(f"panel[{i}]", p, shared) for i, p in enumerate(own.pop("panel"), 1))
+    columns = own.pop("columns", min(2, len(panels)))
+    for name in ("limits", "ticks"):
+        own |= {name: tuple(map(float, own[name]))} if name in own else {}
+    return Figure(**{"title": own["id"], **own}, groups=(Group("", panels, columns),))
+
+
 def _panel(where: str, panel: Any, shared: Mapping[str, Any]) -> Panel:
-    _check(where, "table", panel)
-    own, shared = _read(where, {"title": "", "curve": [], **panel}, _PANEL, shared)
+    given = {"title": "", "curve": [], **panel} if isinstance(panel, dict) else panel
+    own, shared = _read(where, given, _PANEL, shared)
     curves = tuple(_curve(f"{where}.curve[{i}]", c, shared) for i, c in enumerate(own["curve"], 1))
     labels = [curve.label for curve in curves]
     for label in labels:
@@ -156,100 +155,112 @@ def _panel(where: str, panel: Any, shared: Mapping[str, Any]) -> Panel:
 
 
 def _curve(where: str, curve: Any, shared: Mapping[str, Any]) -> Curve:
-    _check(where, "table", curve)
     own, fields = _read(where, curve, _CURVE, shared)
-    for name in _NEEDED:
+    for name in ("algorithm", "environment", "episodes"):
         if name not in fields:
             raise ConfigError(
                 f"{where} has no {name}, nor do its panel and the file: write {name} = ... into one"
             )
-    for name, value in fields.items():
-        _check(f"{where}.{name}", name, value)
-    fields["basis"] = _basis(f"{where}.basis", fields["basis"]) if "basis" in fields else {}
+    fields["basis"] = _basis_settings(fields.get("basis", {}))
     chosen = algorithm(fields["algorithm"])
     return Curve(**fields, label=own.get("label", chosen.label or chosen.name))
 
 
 def _read(
-    where: str, table: Mapping[str, Any], known: tuple[str, ...], shared: Mapping[str, Any]
+    where: str, table: Any, rules: Mapping[str, Rule], shared: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """A table's own fields, checked, and the fields that it shares with the curves in it.
 
     Its shared fields override those of the tables around it; settings are merged one by one.
     """
+    if not isinstance(table, dict):
+        raise ConfigError(f"{where} = {table!r} must be a table")
+    known = {**rules, **_SHARED}
     start = f"{where}." if where else ""
     for name, value in table.items():
-        if name not in (*known, *_SHARED):
-            fields = ", ".join((*known, *_SHARED))
-            raise ConfigError(f"{start}{name} is not a field; known here: {fields}")
-        if name in known:
-            _check(start + name, name, value)
-    settings = table.get("settings", {})
-    _check(f"{start}settings", "table", settings)
-    own = {name: table[name] for name in known if name in table}
-    given = {name: table[name] for name in _SHARED if name in table}
-    merged = {**shared.get("settings", {}), **settings}
-    return own, {**shared, **given, "settings": merged}
+        if name not in known:
+            raise ConfigError(f"{start}{name} is not a field; known here: {', '.join(known)}")
+        if problem := known[name](value):
+            raise ConfigError(f"{start}{name} = {value!r} {problem}")
+    own = {name: value for name, value in table.items() if name in rules}
+    given = {name: value for name, value in table.items() if name in _SHARED}
+    settings = {**shared.get("settings", {}), **table.get("settings", {})}
+    return own, {**shared, **given, "settings": settings}
 
 
-def _check(where: str, field: str, value: Any) -> None:
-    """Raise an error that names the place if a value will not do for a field."""
-
-    def require(right: object, words: str) -> None:
-        if not right:
-            raise ConfigError(f"{where} = {value!r} {words}")
-
-    match field:
-        case "table":
-            require(isinstance(value, dict), "must be a table")
-        case "panel" | "curve":
-            header = "panel" if field == "panel" else "panel.curve"
-            require(isinstance(value, list) and value, f"but [[{header}]] is needed at least once")
-        case "id" | "title" | "label" | "environment":
-            require(isinstance(value, str), "must be a text in quotes")
-        case "block" | "columns" | "episodes":
-            right = type(value) is int and 1 <= value <= 10**9
-            require(right, "must be a whole number from 1 to a billion")
-        case "evaluation":
-            right = type(value) is int and 0 <= value <= 10**9
-            require(right, "must be a whole number of episodes, 0 for none")
-        case "ticks":
-            numbers = isinstance(value, list) and all(type(v) in (int, float) for v in value)
-            right = numbers and all(0 < v <= _LARGEST for v in value)
-            require(right, "must be positive numbers: the axis is logarithmic then")
-        case "measure":
-            require(value in ("length", "return"), "is none of length, return")
-        case "limits":
-            pair = isinstance(value, list) and [type(v) in (int, float) for v in value] == [1, 1]
-            right = pair and -_LARGEST <= value[0] < value[1] <= _LARGEST
-            require(right, "must be two finite numbers, the lower one first")
-        case "algorithm":
-            online = [name for name, known in algorithms().items() if known.online]
-            require(value in online, f"is none of {', '.join(online)}")
-        case "settings":
-            for name, setting in value.items():
-                _check(f"{where}.{name}", "setting", setting)
-        case "setting" | "argument":
-            seed = field == "setting" and where.endswith(".seed")
-            require(not seed, "is no setting: the number of runs determines the seeds")
-            items = value if field == "argument" and isinstance(value, list) else [value]
-            plain = all(isinstance(item, int | float | str) for item in items)
-            require(plain, "must be a number or a word")
-            finite = all(isinstance(item, str) or abs(item) <= _LARGEST for item in items)
-            require(finite, "must be finite")
-    if field == "id":
-        fits = re.fullmatch(r"\w[\w.-]{0,99}", value)
-        require(fits, "becomes part of file names: use up to 100 letters, digits and .-_")
-    if field == "label" or (field == "title" and where != "title"):  # the figure's is not drawn
-        require(value.isprintable(), "must be one line of printable characters")
-        require(not (mistake := _mistake_in_formula(value)), f"is not a formula: {mistake}")
-    if field == "label":
-        shown = value.strip() and not value.startswith("_")
-        require(shown, "would not be shown: begin with a letter")
+def _basis_settings(basis: str | Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of a basis that is given as a text or as a table; empty for the default."""
+    if not isinstance(basis, str):
+        return dict(basis)
+    settings = basis_from_text(basis).settings()
+    return {name: argument for name, argument in settings.items() if argument is not None}
 
 
-def _mistake_in_formula(text: str) -> str:
-    """What is wrong with the formulas between dollar signs; empty if nothing is."""
+# What the fields must be --------------------------------------------------------------------------
+
+
+def _rule(fits: Callable[[Any], object], words: str) -> Rule:
+    return lambda value: "" if fits(value) else words
+
+
+def _all(*rules: Rule) -> Rule:
+    """Say what the first broken rule says."""
+    return lambda value: next((said for rule in rules if (said := rule(value))), "")
+
+
+def _whole(least: int, words: str) -> Rule:
+    return _rule(lambda value: type(value) is int and least <= value <= 10**9, words)
+
+
+def _tables(header: str) -> Rule:
+    words = f"but [[{header}]] is needed at least once"
+    return _rule(lambda value: isinstance(value, list) and value, words)
+
+
+def _are_numbers(value: Any) -> bool:
+    """Whether a value is a list of finite numbers."""
+    return isinstance(value, list) and all(
+        type(number) in (int, float) and abs(number) <= sys.float_info.max for number in value
+    )
+
+
+def _argument(value: Any) -> str:
+    if not isinstance(value, int | float | str):
+        return "must be a number or a word"
+    finite = isinstance(value, str) or abs(value) <= sys.float_info.max
+    return "" if finite else "must be finite"
+
+
+def _settings(value: Any) -> str:
+    if not isinstance(value, dict):
+        return "must be a table"
+    if "seed" in value:
+        return "must be without seed: the number of runs determines the seeds"
+    problems = ((name, _argument(setting)) for name, setting in value.items())
+    return next((f"will not do: {name} {said}" for name, said in problems if said), "")
+
+
+def _basis(value: Any) -> str:
+    if not isinstance(value, dict | str):
+        return "must be a table or a text"
+    for name, argument in value.items() if isinstance(value, dict) else ():
+        for item in argument if isinstance(argument, list) else [argument]:
+            if problem := _argument(item):
+                return f"will not do: {name} {problem}"
+    try:
+        basis_from_settings(_basis_settings(value))
+    except (ValueError, TypeError) as error:
+        return f"will not do: {error}"
+    return ""
+
+
+def _algorithm(value: Any) -> str:
+    online = [name for name, known in algorithms().items() if known.online]
+    return "" if value in online else f"is none of {', '.join(online)}"
+
+
+def _formula(text: str) -> str:
+    """Check the formulas between dollar signs."""
     from matplotlib.cbook import is_math_text
     from matplotlib.mathtext import MathTextParser
 
@@ -257,28 +268,50 @@ def _mistake_in_formula(text: str) -> str:
         if is_math_text(text):
             MathTextParser("path").parse(text)
     except ValueError as error:
-        return str(error)
+        return f"is not a formula: {error}"
     return ""
 
 
-def _basis(where: str, value: Any) -> dict[str, Any]:
-    """The settings of a basis, from a text or from a table."""
-    from rblspi.features import BASES, basis_from_settings, basis_from_text
-
-    try:
-        if isinstance(value, str):
-            given = basis_from_text(value).settings()
-            return {name: argument for name, argument in given.items() if argument is not None}
-        _check(where, "table", value)
-        for name, argument in value.items():
-            _check(f"{where}.{name}", "argument", argument)
-        if "basis" not in value:
-            raise ConfigError(f"{where} has no field basis, the name of a basis")
-        if value["basis"] not in BASES:
-            raise ConfigError(f"{where}.basis = {value['basis']!r} is none of {', '.join(BASES)}")
-        basis_from_settings(value)
-    except ConfigError:
-        raise
-    except (ValueError, TypeError) as error:
-        raise ConfigError(f"{where} = {value!r}: {error}") from error
-    return dict(value)
+_TEXT = _rule(lambda value: isinstance(value, str), "must be a text in quotes")
+_DRAWN = _all(_TEXT, _rule(str.isprintable, "must be one line of printable characters"), _formula)
+_FIGURE: dict[str, Rule] = {
+    "id": _all(
+        _TEXT,
+        _rule(
+            re.compile(r"\w[\w.-]{0,99}").fullmatch,
+            "becomes part of file names: use up to 100 letters, digits and .-_",
+        ),
+    ),
+    "title": _TEXT,
+    "measure": _rule(("length", "return").__contains__, "is none of length, return"),
+    "block": _whole(1, "must be a whole number from 1 to a billion"),
+    "limits": _rule(
+        lambda value: _are_numbers(value) and len(value) == 2 and value[0] < value[1],
+        "must be two finite numbers, the lower one first",
+    ),
+    "ticks": _rule(
+        lambda value: _are_numbers(value) and all(tick > 0 for tick in value),
+        "must be positive numbers: the axis is logarithmic then",
+    ),
+    "columns": _whole(1, "must be a whole number from 1 to a billion"),
+    "panel": _tables("panel"),
+}
+_PANEL: dict[str, Rule] = {"title": _DRAWN, "curve": _tables("panel.curve")}
+_CURVE: dict[str, Rule] = {
+    "label": _all(
+        _DRAWN,
+        _rule(
+            lambda text: text.strip() and not text.startswith("_"),
+            "would not be shown: begin with a letter",
+        ),
+    )
+}
+#: fields of a curve, which the file and its panels may give for all curves in them
+_SHARED: dict[str, Rule] = {
+    "algorithm": _algorithm,
+    "environment": _TEXT,
+    "settings": _settings,
+    "episodes": _whole(1, "must be a whole number from 1 to a billion"),
+    "basis": _basis,
+    "evaluation": _whole(0, "must be a whole number of episodes, 0 for none"),
+}
