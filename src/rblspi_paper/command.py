@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rblspi.cli import completion, options
+from rblspi.cli import options
 from rblspi.cli.commands import Command
 from rblspi.cli.running import open_store, run_figures
 from rblspi.core.progress import say
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
     from rblspi_paper.readings import Reading
 
 
-def _figure_names(incomplete: str) -> list[str]:
+def _figure_names() -> Iterable[str]:
     from rblspi_paper.figures import FIGURES
 
-    return completion.beginning(incomplete, FIGURES)
+    return FIGURES
 
 
-def _reading_names(incomplete: str) -> list[str]:
+def _reading_names() -> Iterable[str]:
     from rblspi_paper.readings import SOURCES, name_of, one_at_a_time
 
     single = (name_of(reading) for reading in one_at_a_time() if reading)
-    return completion.beginning(incomplete, (*single, *SOURCES))
+    return (*single, *SOURCES)
 
 
 def reproduce(
@@ -42,7 +42,7 @@ def reproduce(
         typer.Argument(
             metavar="FIGURE",
             help="Figures of the paper; all unless given.",
-            autocompletion=_figure_names,
+            autocompletion=options.suggest(_figure_names),
         ),
     ] = None,
     runs: Annotated[
@@ -76,7 +76,7 @@ def reproduce(
         typer.Option(
             metavar="NAME[=LEVEL]",
             help="Read what the paper leaves open otherwise: a choice, or a source; see --list.",
-            autocompletion=_reading_names,
+            autocompletion=options.suggest(_reading_names),
         ),
     ] = None,
     list_figures: Annotated[
@@ -87,7 +87,7 @@ def reproduce(
         typer.Option(
             metavar="FIGURE",
             help="Print a figure as a file for --config to start from, and stop.",
-            autocompletion=_figure_names,
+            autocompletion=options.suggest(_figure_names),
         ),
     ] = None,
     report_only: Annotated[

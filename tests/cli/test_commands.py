@@ -17,6 +17,7 @@ import pytest
 
 from rblspi import Agent
 from rblspi.cli import parsing, plan
+from rblspi.cli.saved import Selection
 from tests.chaos.command import HEARING
 from tests.support.command import run, said
 
@@ -246,7 +247,7 @@ MISTAKES = [
     (f"train {CAR} --basis rbf(__import__('os'))", "is not written as"),
     (f"train {CAR} --basis rbf:0", "cells=0 must be whole numbers, 1 or more"),
     (f"train {CAR} --basis onehot", "OneHot needs a Discrete"),
-    (f"train {CAR} --algo dqn", "no algorithm is called 'dqn': choose from rblspi, online-lspi"),
+    (f"train {CAR} --algo dqn", "no algorithm is called 'dqn': choose from rblspi, opsrl"),
     (f"train {CAR} --basis rbf:3 --set alpha", "'alpha' is not of the form name=value"),
     (
         f"train {CAR} --algo rblspi --basis rbf:3 --set noise_precison=1",
@@ -332,7 +333,7 @@ def test_a_bug_of_ours_is_not_blamed_on_the_user(
     def broken(*_: object) -> None:
         np.zeros(3).reshape(2)
 
-    monkeypatch.setattr(parsing, "load", broken)
+    monkeypatch.setattr(Selection, "load", broken)
     assert run("evaluate", trained) == 1
     (line,) = said(capsys)
     assert "This should not happen: run it again with RBLSPI_DEBUG=1" in line

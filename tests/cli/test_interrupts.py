@@ -48,7 +48,7 @@ COMMANDS = [
     ("fit FILES/log.parquet --basis rbf:2 --save . --quiet", "os.fsync"),
     ("show FILES/agent --resolution 3 --out .", "os.fsync"),
     ("watch FILES/agent --steps 3 --out old.gif", "os.fsync"),
-    ("evaluate FILES/agent", "rblspi.cli.parsing.load"),
+    ("evaluate FILES/agent", "rblspi.cli.saved.Selection.load"),
     ("reproduce chain --runs 1 --out .", "rblspi.experiments.runner.prepare"),
     ("list", "rich.console.Console.rule"),
 ]
@@ -97,7 +97,7 @@ def test_an_error_that_an_interruption_causes_is_not_reported_as_one(
         except KeyboardInterrupt:
             raise AttributeError("partially initialized module") from None
 
-    monkeypatch.setattr("rblspi.cli.parsing.load", load)
+    monkeypatch.setattr("rblspi.cli.saved.Selection.load", load)
     assert run("evaluate", "agent") == 130
     assert said(capsys) == ["rblspi: interrupted"]
 

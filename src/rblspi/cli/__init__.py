@@ -13,26 +13,15 @@ import traceback
 import warnings
 from collections.abc import Sequence
 from functools import cache
+from importlib import import_module
 from typing import Annotated, Any, NoReturn
 
 import gymnasium as gym
 import typer
 
 from rblspi import __version__
-from rblspi.cli.check import check
-from rblspi.cli.collect import collect
 from rblspi.cli.commands import ENTRY_POINTS, Command, add
-from rblspi.cli.doctor import doctor
-from rblspi.cli.evaluate import evaluate
-from rblspi.cli.explore import explore
-from rblspi.cli.export import export
-from rblspi.cli.fit import fit
 from rblspi.cli.interrupts import end_process, interruptible
-from rblspi.cli.list_ import list_
-from rblspi.cli.serve import serve
-from rblspi.cli.show import show
-from rblspi.cli.train import train
-from rblspi.cli.watch import watch
 from rblspi.core.entry_points import installed
 from rblspi.core.progress import say
 
@@ -67,26 +56,18 @@ def _about(
     """
 
 
-_OURS = {
-    "train": Command(train, "CartPole-v1 --save runs/pole"),
-    "evaluate": Command(evaluate, "runs/pole --episodes 20"),
-    "watch": Command(watch, "runs/pole --out pole.gif"),
-    "show": Command(show, "runs/pole --calibration"),
-    "doctor": Command(doctor, "runs/pole"),
-    "explore": Command(explore, "runs/pole"),
-    "list": Command(list_, "algorithms"),
-    "collect": Command(collect, "CartPole-v1 --transitions 10000 --out logs.parquet"),
-    "check": Command(check, "logs.parquet --out runs/logs"),
-    "fit": Command(fit, "logs.parquet --set discount=0.95 --save runs/logs"),
-    "export": Command(export, "runs/logs policy.json"),
-    "serve": Command(serve, "runs/logs --log decisions.db"),
-}
+#: the modules of our commands, which each have a COMMAND
+_OURS = (
+    *("train", "evaluate", "watch", "show", "doctor", "explore", "list_", "collect", "check"),
+    *("fit", "export", "serve"),
+)
 
 
 @cache
 def commands() -> dict[str, Command]:
     """All commands by name; a name of ours cannot be taken by another package."""
-    return _OURS | installed(ENTRY_POINTS, Command, "command") | _OURS
+    ours = {name.rstrip("_"): import_module(f"rblspi.cli.{name}").COMMAND for name in _OURS}
+    return ours | installed(ENTRY_POINTS, Command, "command") | ours
 
 
 def command_line() -> Any:

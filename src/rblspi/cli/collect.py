@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import gymnasium as gym
 import typer
 
-from rblspi.cli import options, parsing
+from rblspi.cli import options
+from rblspi.cli.commands import Command
+from rblspi.cli.saved import Selection, environment
 from rblspi.core.progress import progress
 
 if TYPE_CHECKING:
@@ -36,29 +38,31 @@ def collect(
     """
     if out.suffix != ".parquet":
         raise ValueError(f"--out {out} must end in .parquet")
-    arguments = parsing.assignments("--env-set", env_set)
-    environment = parsing.environment(env, arguments, wrap)
-    act = _act(policy, explore, environment)
+    made = environment(env, env_set, wrap)
+    act = _act(policy, explore, made)
     from rblspi.data import ParquetWriter
     from rblspi.rollout import collect as run
 
     origin = {
-        "environment": None if environment.spec is None else environment.spec.id,
-        "arguments": arguments,
+        "environment": None if made.spec is None else made.spec.id,
+        "arguments": dict(env_set or ()),
         "policy": policy,
         "seed": seed,
     }
     start = time.perf_counter()
     with ParquetWriter(out, origin) as writer, progress(transitions, quiet) as tell:
-        for chunk in run(environment, transitions, act, seed):
+        for chunk in run(made, transitions, act, seed):
             writer.write(chunk)
             tell(writer.rows, f"collecting, {writer.rows:,} transitions")
     seconds = time.perf_counter() - start
     print(f"{out}: {writer.rows:,} transitions in {seconds:.1f} s")
 
 
-def _act(policy: str, explore: bool, environment: gym.Env[Any, Any]) -> Act | None:
+def _act(policy: str, explore: bool, env: gym.Env[Any, Any]) -> Act | None:
     if policy == "random":
         return None
-    chosen = parsing.load(Path(policy), environment).policy(explore)
+    chosen = Selection(Path(policy)).load(env).policy(explore)
     return lambda seen, **masks: chosen.predict(seen, deterministic=not explore, **masks)[0]
+
+
+COMMAND = Command(collect, "CartPole-v1 --transitions 10000 --out logs.parquet")

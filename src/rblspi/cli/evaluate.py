@@ -8,21 +8,20 @@ from typing import Annotated
 
 import typer
 
-from rblspi.cli import options, parsing
+from rblspi.cli import options
+from rblspi.cli.commands import Command
+from rblspi.cli.saved import Selection
 
 
 def evaluate(
-    saved: options.SavedArgument,
+    saved: Selection,
     episodes: Annotated[int, typer.Option(min=1)] = 100,
     seed: options.Seed = 0,
     explore: options.Explore = False,
-    env: options.EnvironmentOption = None,
-    env_set: options.EnvironmentSettings = None,
-    wrap: options.Wrap = None,
-    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+    as_json: options.AsJSON = False,
 ) -> None:
     """Let a saved agent or policy act without learning, and report mean return and length."""
-    loaded = parsing.load(saved, env, parsing.assignments("--env-set", env_set), wrap)
+    loaded = saved.load()
     from rblspi.rollout import evaluate as run
 
     result = run(loaded.actor, loaded.env, episodes, deterministic=not explore, seed=seed)
@@ -36,7 +35,7 @@ def evaluate(
     from rich.markup import escape
     from rich.table import Table
 
-    table = Table(title=escape(f"{episodes} episodes of {saved}"))
+    table = Table(title=escape(f"{episodes} episodes of {saved.path}"))
     for heading in ("", "mean ± 95%", "lowest", "median", "highest"):
         table.add_column(heading, justify="right" if heading else "left")
     for name, interval, values in (
@@ -51,3 +50,6 @@ def evaluate(
 def _finite(numbers: dict[str, float]) -> dict[str, float | None]:
     """JSON has no nan: the ends of an interval from one episode are null."""
     return {name: number if math.isfinite(number) else None for name, number in numbers.items()}
+
+
+COMMAND = Command(evaluate, "runs/pole --episodes 20")

@@ -8,7 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
-from rblspi.cli import options, parsing
+from rblspi.cli.commands import Command
+from rblspi.cli.options import Drawing
+from rblspi.cli.saved import Selection
 from rblspi.core.progress import say
 
 #: seconds between two looks at the file of an agent that learns, and between reloads of its page
@@ -16,7 +18,8 @@ LOOK_EVERY = 2.0
 
 
 def explore(
-    saved: options.SavedArgument,
+    saved: Selection,
+    drawing: Drawing,
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", metavar="FILE.html", help="The page, unless beside it."),
@@ -27,49 +30,33 @@ def explore(
             "--live", help="Write the page again whenever the agent is saved; Ctrl-C ends."
         ),
     ] = False,
-    at: options.AtOption = None,
-    names: options.NamesOption = None,
-    grid: options.GridOption = None,
-    data: options.DataOption = None,
-    columns: options.ColumnsOption = None,
-    seed: options.Seed = 0,
-    env: options.EnvironmentOption = None,
-    env_set: options.EnvironmentSettings = None,
-    wrap: options.Wrap = None,
 ) -> None:
     """Write a page to look around in: value, uncertainty and policy over any two dimensions.
 
     Sliders move the other dimensions, and the pointer asks for the value of every action. The page
     is one file that needs no network. With --live, leave it open while rblspi train learns.
     """
-    target = out or parsing.saved_file(saved).with_name("explore.html")
+    target = out or saved.file.with_name("explore.html")
     if target.suffix != ".html":
         raise ValueError(f"--out {target} must end in .html")
-    drawing: dict[str, Any] = {
-        **options.domain_arguments(at, names, grid, data, columns),
-        "seed": seed,
-        "reload": LOOK_EVERY if live else None,
-    }
-    environment = (env, parsing.assignments("--env-set", env_set), wrap)
+    drawn = {**drawing.domain(), "reload": LOOK_EVERY if live else None}
     target.parent.mkdir(parents=True, exist_ok=True)
-    _write(saved, environment, target, drawing)
+    _write(saved, target, drawn)
     print(f"open {target}")
     if live:
-        _follow(saved, environment, target, drawing)
+        _follow(saved, target, drawn)
 
 
-def _write(
-    saved: Path, environment: tuple[Any, ...], target: Path, drawing: dict[str, Any]
-) -> None:
+def _write(saved: Selection, target: Path, drawn: dict[str, Any]) -> None:
     from rblspi.plotting import explorer
 
-    loaded = parsing.load(saved, *environment)
-    explorer.write(loaded.actor, target, loaded.env, **drawing)
+    loaded = saved.load()
+    explorer.write(loaded.actor, target, loaded.env, **drawn)
 
 
-def _follow(saved: Path, *arguments: Any) -> None:
+def _follow(saved: Selection, *arguments: Any) -> None:
     """Write the page whenever the file has changed, until a signal comes."""
-    file = parsing.saved_file(saved)
+    file = saved.file
     say(f"following {file}; Ctrl-C ends")
     written = file.stat().st_mtime_ns
     while True:
@@ -79,3 +66,6 @@ def _follow(saved: Path, *arguments: Any) -> None:
             written = latest
             _write(saved, *arguments)
             say(f"wrote the page again at {time.strftime('%H:%M:%S')}")
+
+
+COMMAND = Command(explore, "runs/pole")

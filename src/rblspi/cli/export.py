@@ -7,11 +7,12 @@ from typing import Annotated
 
 import typer
 
-from rblspi.cli import options, parsing
+from rblspi.cli.commands import Command
+from rblspi.cli.saved import Selection
 
 
 def export(
-    saved: options.SavedArgument,
+    saved: Selection,
     out: Annotated[
         Path,
         typer.Argument(
@@ -22,12 +23,12 @@ def export(
     std: Annotated[
         bool, typer.Option("--std", help="Write what standard deviations need, too.")
     ] = False,
-    env: options.EnvironmentOption = None,
-    env_set: options.EnvironmentSettings = None,
-    wrap: options.Wrap = None,
 ) -> None:
     """Write a saved agent or policy for other programs, as JSON, a Python module or ONNX."""
-    loaded = parsing.load(saved, env, parsing.assignments("--env-set", env_set), wrap)
+    loaded = saved.load()
     policy = loaded.policy()
     policy.export(out, std or None)
     print(f"{out}: {policy.actions} actions, {policy.features.size} features each")
+
+
+COMMAND = Command(export, "runs/logs policy.json")

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import gymnasium as gym
 import typer
 
-from rblspi.cli import completion, options, parsing
-from rblspi.cli.logs import columns_of, open_log
+from rblspi.cli import options
+from rblspi.cli.commands import Command
+from rblspi.cli.logs import Log, columns_of
+from rblspi.cli.saved import POLICY, Selection, environment
 from rblspi.core.progress import Tell, progress, say
 
 if TYPE_CHECKING:
@@ -34,11 +36,11 @@ _MANY_WEIGHTS = 20_000
 
 
 def fit(
-    data: options.LogArgument,
+    log: Log,
     algo: Annotated[
         str,
         typer.Option(
-            help="fqi, lspi, blspi, lstd or blstd.", autocompletion=completion.offline_algorithms
+            help="fqi, lspi, blspi, lstd or blstd.", autocompletion=options.algorithms(online=False)
         ),
     ] = "fqi",
     env: Annotated[
@@ -46,7 +48,7 @@ def fit(
         typer.Option(
             metavar="ENV_ID",
             show_default="the one that the data name",
-            autocompletion=completion.environments,
+            autocompletion=options.suggest(options.environments),
         ),
     ] = None,
     env_set: options.EnvironmentSettings = None,
@@ -56,12 +58,9 @@ def fit(
         typer.Option(metavar="SAVED", help="Value this policy, not the one that made the data."),
     ] = None,
     set_: options.Settings = None,
-    columns: options.ColumnsOption = None,
     actions: Annotated[
         int | None, typer.Option(min=1, show_default="the environment's, or those in the data")
     ] = None,
-    discount_per: options.DiscountPer = None,
-    skip_bad: options.SkipBad = False,
     decisions: Annotated[
         Path | None,
         typer.Option(
@@ -76,7 +75,6 @@ def fit(
     strict: Annotated[
         bool, typer.Option("--strict", help="End with code 3 if the policy is not to be trusted.")
     ] = False,
-    quiet: options.Quiet = False,
 ) -> None:
     """Fit a policy (fqi, lspi, blspi) or the values of one (lstd, blstd) to logged transitions.
 
@@ -85,23 +83,21 @@ def fit(
     """
     algorithm = _algorithm(algo, policy, save)
     with ExitStack() as stack:
-        given = parsing.assignments("--env-set", env_set)
-        named = None if env is None else parsing.environment(env, given)
-        number = _number_of_actions(named, actions)
-        source = open_log(data, columns, skip_bad, number, quiet, decisions, discount_per)
-        named = named or _environment(data, source.metadata, given)
+        named = None if env is None else environment(env, env_set)
+        source = log.open(_number_of_actions(named, actions), decisions)
+        named = named or _environment(log.data, source.metadata, dict(env_set or ()))
         job = _job(source, named, actions, cluster, stack)
-        if not quiet:
+        if not log.quiet:
             _print_report(source, job)
-        estimator = _estimator(algorithm, job, basis, parsing.assignments("--set", set_))
+        estimator = _estimator(algorithm, job, basis, dict(set_ or ()))
         if actions is None and (algorithm.learns != "values" or policy is not None):
             _require_plausible_actions(estimator, job)
         if save is not None:
             save.mkdir(parents=True, exist_ok=True)  # before the work, not after it
-        target = None if policy is None else parsing.load(policy, job.env).policy()
+        target = None if policy is None else Selection(policy).load(job.env).policy()
         start = time.perf_counter()
-        with progress(job.size, quiet) as tell:
-            _learn(estimator, algorithm, _Watched(job.data, tell), job, target, quiet)
+        with progress(job.size, log.quiet) as tell:
+            _learn(estimator, algorithm, _Watched(job.data, tell), job, target, log.quiet)
         trust = _print_results(estimator, algorithm, job, target, time.perf_counter() - start)
         if save is not None:
             _save(estimator, job, trust, save)
@@ -146,7 +142,7 @@ def _save(estimator: Any, job: Job, trust: TrustReport | None, folder: Path) -> 
     found = estimator.policy(job.env)
     if trust is not None:
         found = replace(found, provenance={**found.provenance, "trust": trust.plain()})
-    found.save(folder / parsing.POLICY)
+    found.save(folder / POLICY)
     then = f"export {folder} policy.py" if job.env is None else f"evaluate {folder}"
     print(f"saved in {folder}: next, rblspi {then}")
 
@@ -425,3 +421,6 @@ def _trust(estimator: Any, job: Job) -> TrustReport:
     )
     print(report)
     return report
+
+
+COMMAND = Command(fit, "logs.parquet --set discount=0.95 --save runs/logs")

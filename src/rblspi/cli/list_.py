@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rblspi.cli.commands import Command
 from rblspi.registry import algorithms, nearest
 
 if TYPE_CHECKING:
@@ -95,3 +96,6 @@ def _table(console: Any, title: str, doc: str | None, settings: Mapping[str, Any
     for name, default in settings.items():
         shown = "chosen for you" if default is None else repr(default)
         console.print(Text.assemble("  ", (f"{name:18}", "bold"), shown))
+
+
+COMMAND = Command(list_, "algorithms")

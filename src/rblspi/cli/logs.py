@@ -4,41 +4,45 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from rblspi.cli import options
 from rblspi.core.progress import progress
 
 
-def open_log(
-    data: str,
-    columns: str | None,
-    skip_bad: bool,
-    actions: int | None,
-    quiet: bool,
-    decisions: Path | None = None,
-    discount_per: str | None = None,
-) -> Any:
-    """Open a log that is named on the command line, with decisions that were made after it."""
-    from rblspi.data import Columns, LogAndDecisions, MinariData, read_log
+class Log(NamedTuple):
+    """The options by which a command reads a log."""
 
-    if data.startswith("minari:"):
-        if columns is not None or skip_bad or decisions is not None:
-            raise ValueError("--columns, --skip-bad and --decisions are for tables: leave them out")
-        if discount_per is not None:
-            raise ValueError(
-                "--discount-per: Minari does not say how long steps take; leave it out"
-            )
-        return MinariData(data.removeprefix("minari:"))
-    names = Columns() if columns is None else Columns.from_text(columns)
-    if discount_per is not None:
-        names = replace(names, discount_per=discount_per)
-    with progress(1.0, quiet) as tell:
+    data: options.LogArgument
+    columns: options.ColumnsOption = None
+    discount_per: options.DiscountPer = None
+    skip_bad: options.SkipBad = False
+    quiet: options.Quiet = False
 
-        def read(rows: int) -> None:
-            tell(0.0, f"reading, {rows:,} rows")
+    def open(self, actions: int | None = None, decisions: Path | None = None) -> Any:
+        """Open the log, with decisions that were made after it."""
+        from rblspi.data import Columns, LogAndDecisions, MinariData, read_log
 
-        log = read_log(data, names, actions=actions, skip_bad=skip_bad, tell=read)
-        return log if decisions is None else LogAndDecisions(log, decisions)
+        if self.data.startswith("minari:"):
+            if self.columns is not None or self.skip_bad or decisions is not None:
+                raise ValueError(
+                    "--columns, --skip-bad and --decisions are for tables: leave them out"
+                )
+            if self.discount_per is not None:
+                raise ValueError(
+                    "--discount-per: Minari does not say how long steps take; leave it out"
+                )
+            return MinariData(self.data.removeprefix("minari:"))
+        names = Columns() if self.columns is None else Columns.from_text(self.columns)
+        if self.discount_per is not None:
+            names = replace(names, discount_per=self.discount_per)
+        with progress(1.0, self.quiet) as tell:
+
+            def read(rows: int) -> None:
+                tell(0.0, f"reading, {rows:,} rows")
+
+            log = read_log(self.data, names, actions=actions, skip_bad=self.skip_bad, tell=read)
+            return log if decisions is None else LogAndDecisions(log, decisions)
 
 
 def observations_of(data: str | None, columns: str | None) -> Any:
@@ -47,8 +51,8 @@ def observations_of(data: str | None, columns: str | None) -> Any:
         return None
     import numpy as np
 
-    source = open_log(data, columns, False, None, True)
-    return np.concatenate([chunk.observations for chunk in source])
+    log = Log(data, columns, quiet=True).open()
+    return np.concatenate([chunk.observations for chunk in log])
 
 
 def columns_of(source: Any) -> str:

@@ -1,45 +1,63 @@
-"""Options and arguments that several commands share."""
+"""Options and arguments that several commands share, and what the Tab key suggests for them.
+
+``rblspi --install-completion`` sets up the Tab key for the shell that is running.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, NamedTuple, TypeAlias
 
 import typer
 
-from rblspi.cli import completion, parsing
+from rblspi import registry
+from rblspi.cli import parsing
+
+
+def suggest(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
+    """Suggest, in alphabetical order, the names that begin with what has been typed."""
+    return lambda incomplete: sorted(name for name in names() if name.startswith(incomplete))
+
+
+def environments() -> Iterable[str]:
+    """Environments that are installed."""
+    import gymnasium as gym
+
+    return gym.registry
+
+
+def _bases() -> Iterable[str]:
+    from rblspi.features import BASES
+
+    return BASES
+
+
+def algorithms(online: bool) -> Callable[[str], list[str]]:
+    """Suggest algorithms of ``rblspi train``, or else of ``rblspi fit``."""
+    return suggest(lambda: (a.name for a in registry.algorithms().values() if a.online is online))
+
+
+_ENVIRONMENT: Any = {"metavar": "ENV_ID", "autocompletion": suggest(environments)}
+_ANY_ENVIRONMENT: Any = {"help": "Any Gymnasium id; module:EnvId imports first.", **_ENVIRONMENT}
 
 SavedArgument: TypeAlias = Annotated[
     Path, typer.Argument(metavar="SAVED", help="An agent or a policy: its file or its folder.")
 ]
-EnvironmentArgument: TypeAlias = Annotated[
-    str,
-    typer.Argument(
-        metavar="ENV_ID",
-        help="Any Gymnasium id; module:EnvId imports first.",
-        autocompletion=completion.environments,
-    ),
-]
-OptionalEnvironmentArgument: TypeAlias = Annotated[
-    str | None,
-    typer.Argument(
-        metavar="ENV_ID",
-        help="Any Gymnasium id; module:EnvId imports it.",
-        autocompletion=completion.environments,
-    ),
-]
+EnvironmentArgument: TypeAlias = Annotated[str, typer.Argument(**_ANY_ENVIRONMENT)]
+OptionalEnvironmentArgument: TypeAlias = Annotated[str | None, typer.Argument(**_ANY_ENVIRONMENT)]
 EnvironmentOption: TypeAlias = Annotated[
     str | None,
-    typer.Option(
-        "--env",
-        metavar="ENV_ID",
-        help="Another environment; module:EnvId imports it.",
-        autocompletion=completion.environments,
-    ),
+    typer.Option("--env", help="Another environment; module:EnvId imports it.", **_ENVIRONMENT),
 ]
 EnvironmentSettings: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option("--env-set", metavar="NAME=VALUE", help="An argument of the environment."),
+    list[parsing.Assignment] | None,
+    typer.Option(
+        "--env-set",
+        metavar="NAME=VALUE",
+        parser=parsing.assignment,
+        help="An argument of the environment; repeatable.",
+    ),
 ]
 Wrap: TypeAlias = Annotated[
     list[str] | None,
@@ -64,8 +82,13 @@ Exports: TypeAlias = Annotated[
     ),
 ]
 Settings: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="NAME=VALUE", help="A setting of the algorithm; repeatable."),
+    list[parsing.Assignment] | None,
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        parser=parsing.assignment,
+        help="A setting of the algorithm; repeatable.",
+    ),
 ]
 BasisOption: TypeAlias = Annotated[
     str | None,
@@ -73,7 +96,7 @@ BasisOption: TypeAlias = Annotated[
         "--basis",
         help='rbf:8, "RBFGrid(8, width=0.5)", fourier:3, ...: see rblspi list.',
         show_default="chosen for the observations",
-        autocompletion=completion.bases,
+        autocompletion=suggest(_bases),
     ),
 ]
 Explore: TypeAlias = Annotated[
@@ -113,33 +136,58 @@ SkipBad: TypeAlias = Annotated[
     bool, typer.Option("--skip-bad", help="Leave bad rows out, and count them.")
 ]
 AtOption: TypeAlias = Annotated[
-    str | None,
-    typer.Option("--at", metavar="NUMBERS", help="The observation that slices go through: 0,0.5."),
+    Any,
+    typer.Option(
+        "--at",
+        metavar="NUMBERS",
+        parser=parsing.numbers,
+        help="The observation that slices go through: 0,0.5.",
+    ),
 ]
 NamesOption: TypeAlias = Annotated[
-    str | None,
-    typer.Option("--names", metavar="NAMES", help="Of the dimensions: position,velocity."),
+    Any,
+    typer.Option(
+        "--names",
+        metavar="NAMES",
+        parser=parsing.words,
+        help="Of the dimensions: position,velocity.",
+    ),
 ]
 GridOption: TypeAlias = Annotated[
-    str | None,
-    typer.Option("--grid", metavar="ROWSxCOLUMNS", help="States are cells, row by row: 4x12."),
+    Any,
+    typer.Option(
+        "--grid",
+        metavar="ROWSxCOLUMNS",
+        parser=parsing.grid,
+        help="States are cells, row by row: 4x12.",
+    ),
 ]
 DataOption: TypeAlias = Annotated[
     str | None,
     typer.Option("--data", metavar="LOG", help="The log of a policy, to see where its data are."),
 ]
+AsJSON: TypeAlias = Annotated[bool, typer.Option("--json", help="For programs.")]
 Quiet: TypeAlias = Annotated[bool, typer.Option("--quiet", help="No progress.")]
 
 
-def domain_arguments(
-    at: str | None, names: str | None, grid: str | None, data: str | None, columns: str | None
-) -> dict[str, Any]:
-    """Arguments of `rblspi.plotting.domain.find`, from the options of the same names."""
-    from rblspi.cli.logs import observations_of
+class Drawing(NamedTuple):
+    """The options by which a command draws what a policy knows."""
 
-    return {
-        "at": None if at is None else parsing.numbers("--at", at),
-        "names": None if names is None else parsing.words(names),
-        "grid": None if grid is None else parsing.grid(grid),
-        "data": observations_of(data, columns),
-    }
+    at: AtOption = None
+    names: NamesOption = None
+    grid: GridOption = None
+    data: DataOption = None
+    columns: ColumnsOption = None
+    seed: Seed = 0
+
+    def domain(self) -> dict[str, Any]:
+        """Arguments of `rblspi.plotting.domain.find`."""
+        from rblspi.cli.logs import observations_of
+
+        return {
+            "at": self.at,
+            "names": self.names,
+            "grid": self.grid,
+            "data": observations_of(self.data, self.columns),
+            "seed": self.seed,
+        }

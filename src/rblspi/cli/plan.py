@@ -9,9 +9,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-from rblspi.cli import parsing
+from typer import Option
+
+from rblspi.cli import options
+from rblspi.cli.parsing import Assignment
+from rblspi.cli.saved import AGENT, Selection
 from rblspi.core import check, toml
 from rblspi.core.files import write_text
 from rblspi.registry import nearest
@@ -22,99 +26,131 @@ if TYPE_CHECKING:
 DEFAULT_TIMESTEPS = 50_000
 
 _GOALS = ("episodes", "timesteps")
-_NUMBERS = (*_GOALS, "seed", "checkpoint_every", "checkpoints", "eval_every")
-#: fields of a file, and their types
-_FIELDS: dict[str, type] = {
-    **dict.fromkeys(("environment", "algorithm", "basis", "save"), str),
-    **dict.fromkeys((*_NUMBERS, "eval_episodes"), int),
-    "tensorboard": bool,
-    "wrap": list,
-    **dict.fromkeys(("settings", "env_settings", "resumed", "versions"), dict),
-}
+_TABLES = ("settings", "env_settings")
 #: fields that are written for people to read
 _INFORMATION = ("resumed", "versions")
-_WORDS = {
-    str: "a text",
-    int: "a whole number",
-    bool: "true or false",
-    list: "a list of texts",
-    dict: "a table",
+#: fields of a file, their types and the words for them
+_FIELDS: dict[str, tuple[type, str]] = {
+    **dict.fromkeys(("environment", "algorithm", "basis", "save"), (str, "a text")),
+    **dict.fromkeys((*_GOALS, "seed", "checkpoint_every", "checkpoints"), (int, "a whole number")),
+    **dict.fromkeys(("eval_every", "eval_episodes"), (int, "a whole number")),
+    "tensorboard": (bool, "true or false"),
+    "wrap": (list, "a list of texts"),
+    **dict.fromkeys((*_TABLES, *_INFORMATION), (dict, "a table")),
 }
 
 
 class Plan(NamedTuple):
-    """What to run."""
+    """What to run: the options of ``rblspi train`` that say what is learnt and kept."""
 
-    environment: str | None = None
-    algorithm: str | None = None
-    basis: str | None = None
-    episodes: int | None = None
-    timesteps: int | None = None
-    seed: int | None = None
-    settings: dict[str, Any] = {}  # noqa: RUF012
-    env_settings: dict[str, Any] = {}  # noqa: RUF012
-    wrap: list[str] | None = None
-    save: Path | None = None
-    tensorboard: bool = False
-    resume: Path | None = None
-    overwrite: bool = False
-    checkpoint_every: int | None = None
-    checkpoints: int | None = None
-    eval_every: int | None = None
-    eval_episodes: int | None = None
+    environment: options.OptionalEnvironmentArgument = None
+    algorithm: Annotated[
+        str | None,
+        Option(
+            "--algo",
+            help="See rblspi list.",
+            show_default="opsrl for discrete observations, fitted-rmax for one to four numbers, "
+            "else, and with --basis, optimistic-lsvi",
+            autocompletion=options.algorithms(online=True),
+        ),
+    ] = None
+    basis: options.BasisOption = None
+    episodes: Annotated[int | None, Option(min=1, help="Learn for so many episodes.")] = None
+    timesteps: Annotated[
+        int | None,
+        Option(min=1, help="Learn for so many steps.", show_default=f"{DEFAULT_TIMESTEPS:,}"),
+    ] = None
+    seed: Annotated[int | None, Option(min=0, help="Of everything random.")] = None
+    settings: options.Settings = None
+    env: options.EnvironmentOption = None
+    env_settings: options.EnvironmentSettings = None
+    wrap: options.Wrap = None
+    save: Annotated[
+        Path | None,
+        Option(metavar="DIR", help="Write agent.npz, settings.toml and monitor.csv there."),
+    ] = None
+    tensorboard: Annotated[
+        bool | None,
+        Option("--tensorboard", help="Log for TensorBoard in DIR/tensorboard as well."),
+    ] = None
+    resume: Annotated[
+        Path | None,
+        Option(
+            metavar="AGENT",
+            help="Go on with a saved agent, in its folder unless --save names another.",
+        ),
+    ] = None
+    overwrite: Annotated[
+        bool, Option("--overwrite", help="Replace the agent that is in DIR already.")
+    ] = False
+    checkpoint_every: Annotated[
+        int | None,
+        Option(min=1, metavar="STEPS", help="Keep the agent after every so many steps, too."),
+    ] = None
+    checkpoints: Annotated[
+        int | None, Option(min=1, help="So many of these are kept.", show_default="3")
+    ] = None
+    eval_every: Annotated[
+        int | None,
+        Option(
+            min=1,
+            metavar="STEPS",
+            help="Evaluate the greedy policy after every so many steps; the best is best.npz.",
+        ),
+    ] = None
+    eval_episodes: Annotated[
+        int | None, Option(min=1, help="Episodes of an evaluation.", show_default="10")
+    ] = None
+
+    @property
+    def saved(self) -> Selection | None:
+        """The agent that goes on, if one does."""
+        if self.resume is None:
+            return None
+        return Selection(self.resume, self.environment, self.env_settings, self.wrap)
 
     @property
     def goes_on(self) -> bool:
         """Whether the agent goes on in its own folder, which has the log of its episodes."""
-        if self.resume is None or self.save is None:
+        if self.saved is None or self.save is None:
             return False
-        return parsing.saved_file(self.resume).resolve() == (self.save / parsing.AGENT).resolve()
+        return self.saved.file.resolve() == (self.save / AGENT).resolve()
 
+    def completed(self, config: Path | None) -> Plan:
+        """The plan with what is not typed from a file, and with the folder that is meant."""
+        if None not in (self.environment, self.env) and self.environment != self.env:
+            raise ValueError(
+                f"{self.environment} and --env {self.env} name two environments: name one"
+            )
+        typed = self._replace(environment=self.environment or self.env, env=None)._asdict()
+        given = {name: value for name, value in typed.items() if value is not None}
+        file = {} if config is None else read(config)
+        if ("episodes" in given) != ("timesteps" in given):
+            file = {name: value for name, value in file.items() if name not in _GOALS}
+        merged = file | given
+        for table in _TABLES:
+            both = file.get(table, {}) | dict(given.get(table, ()))
+            merged[table] = [Assignment(*item) for item in both.items()]
+        for goal in _GOALS:
+            if goal in merged:
+                check.count(goal, merged[goal])
+        if "episodes" not in merged:
+            merged.setdefault("timesteps", DEFAULT_TIMESTEPS)
+        if "save" in merged:
+            merged["save"] = Path(merged["save"])
+        elif self.saved is not None and self.saved.file.name == AGENT:
+            merged["save"] = self.saved.file.parent
+        plan = Plan(**merged)
+        plan._require_folder()
+        return plan
 
-def make_plan(options: Mapping[str, Any]) -> Plan:
-    """Merge the options of the command with the file of ``--config``, which they override."""
-    typed = {**options, "environment": _one_of(options["environment"], options["env"])}
-    given = {name: typed[name] for name in Plan._fields if typed[name] is not None}
-    file = {} if options["config"] is None else read(options["config"])
-    if ("episodes" in given) != ("timesteps" in given):
-        file = {name: value for name, value in file.items() if name not in _GOALS}
-    merged = file | given
-    for table, option in (("settings", "--set"), ("env_settings", "--env-set")):
-        merged[table] = file.get(table, {}) | parsing.assignments(option, given.get(table))
-    for goal in _GOALS:
-        if goal in merged:
-            check.count(goal, merged[goal])
-    if "episodes" not in merged:
-        merged.setdefault("timesteps", DEFAULT_TIMESTEPS)
-    folder = merged.get("save") or _folder_of(given.get("resume"))
-    plan = Plan(**merged | {"save": None if folder is None else Path(folder)})
-    _require_folder(plan)
-    return plan
-
-
-def _one_of(argument: str | None, option: str | None) -> str | None:
-    """The environment, which may be named in either way, as for the other commands."""
-    if argument is not None and option is not None and argument != option:
-        raise ValueError(f"{argument} and --env {option} name two environments: name one")
-    return option if argument is None else argument
-
-
-def _folder_of(resume: Path | None) -> Path | None:
-    """The folder in which a saved agent goes on unless the user names another."""
-    file = None if resume is None else parsing.saved_file(resume)
-    return file.parent if file is not None and file.name == parsing.AGENT else None
-
-
-def _require_folder(plan: Plan) -> None:
-    """Raise an error if there is no folder for the files that the plan asks for."""
-    for name in ("checkpoint_every", "eval_every", "tensorboard"):
-        if getattr(plan, name) and plan.save is None:
-            raise ValueError(f"--{name.replace('_', '-')} needs a folder: add --save DIR")
-    if plan.save is not None and plan.save.exists() and not plan.save.is_dir():
-        raise ValueError(f"--save {plan.save} is a file: name a folder")
-
-
-# Files --------------------------------------------------------------------------------------
+    def _require_folder(self) -> None:
+        """Raise an error if there is no folder for the files that are asked for."""
+        for name in ("checkpoint_every", "eval_every", "tensorboard"):
+            if getattr(self, name) and self.save is None:
+                raise ValueError(f"--{name.replace('_', '-')} needs a folder: add --save DIR")
+        if self.save is not None and self.save.exists() and not self.save.is_dir():
+            raise ValueError(f"--save {self.save} is a file: name a folder")
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -125,8 +161,9 @@ def read(path: Path) -> dict[str, Any]:
     for name, value in found.items():
         if name not in _FIELDS:
             raise ValueError(f"{path} has an unknown field {name!r}: {nearest(name, _FIELDS)}")
-        if type(value) is not _FIELDS[name]:
-            raise ValueError(f"{path}: {name} = {value!r} must be {_WORDS[_FIELDS[name]]}")
+        kind, words = _FIELDS[name]
+        if type(value) is not kind:
+            raise ValueError(f"{path}: {name} = {value!r} must be {words}")
     return {name: value for name, value in found.items() if name not in _INFORMATION}
 
 
@@ -154,7 +191,7 @@ def write_settings(agent: Agent, plan: Plan, folder: Path) -> None:
     seed = settings.pop("seed")
     done = {"timesteps": agent.num_timesteps, "episodes": len(agent.episodes)}
     goals = {goal: getattr(plan, goal) for goal in _GOALS}
-    packages = ("rblspi", "gymnasium", "numpy", "numba")
+    versions = {name: version(name) for name in ("rblspi", "gymnasium", "numpy", "numba")}
     written = plan._asdict() | {
         "environment": identifier(agent, plan),
         "algorithm": name_of(type(agent)),
@@ -162,12 +199,9 @@ def write_settings(agent: Agent, plan: Plan, folder: Path) -> None:
         **{goal: None if more is None else done[goal] + more for goal, more in goals.items()},
         "seed": seed,
         "settings": settings,
-        "env_settings": _env_settings(agent) | plan.env_settings,
+        "env_settings": _env_settings(agent) | dict(plan.env_settings or ()),
         "resumed": None if plan.resume is None else {"agent": str(plan.resume), **done},
-        "versions": {
-            "python": sys.version.split()[0],
-            **{name: version(name) for name in packages},
-        },
+        "versions": {"python": sys.version.split()[0], **versions},
     }
     write(folder / "settings.toml", {name: written[name] for name in _FIELDS if name != "save"})
 

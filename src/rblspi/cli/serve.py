@@ -10,7 +10,8 @@ from typing import Annotated
 
 import typer
 
-from rblspi.cli import options, parsing
+from rblspi.cli.commands import Command
+from rblspi.cli.saved import Selection
 from rblspi.core.progress import say
 
 #: seconds that requests under way get when the service is asked to end
@@ -18,10 +19,7 @@ LAST_SECONDS = 5
 
 
 def serve(
-    saved: Annotated[
-        Path,
-        typer.Argument(metavar="POLICY", help="An agent or a policy: its file or folder."),
-    ],
+    saved: Selection,
     log: Annotated[
         Path | None,
         typer.Option(
@@ -33,9 +31,6 @@ def serve(
         str, typer.Option(help="The address to listen on; by default, only this machine.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 stands for a free one.")] = 8000,
-    env: options.EnvironmentOption = None,
-    env_set: options.EnvironmentSettings = None,
-    wrap: options.Wrap = None,
 ) -> None:
     """Answer requests by a saved policy over HTTP: act, values, record, health, metrics.
 
@@ -44,14 +39,14 @@ def serve(
     from rblspi.serving import Decisions
     from rblspi.serving.http import application
 
-    loaded = parsing.load(saved, env, parsing.assignments("--env-set", env_set), wrap)
+    loaded = saved.load()
     policy = loaded.policy()
     with closing(_listener(host, port)) as listener, Decisions(loaded.stated(), log) as decisions:
         counts = decisions.counts
         kept = "" if counts is None else f", {counts['decisions']:,} decisions in {log}"
         where = f"[{host}]" if ":" in host else host
         print(
-            f"{saved} on http://{where}:{listener.getsockname()[1]}: {policy.actions} actions"
+            f"{saved.path} on http://{where}:{listener.getsockname()[1]}: {policy.actions} actions"
             f"{kept}; Ctrl-C ends it",
             flush=True,
         )
@@ -89,3 +84,6 @@ def _run(app: object, listener: socket.socket) -> None:
         timeout_graceful_shutdown=LAST_SECONDS,
     )
     uvicorn.Server(config).run(sockets=[listener])
+
+
+COMMAND = Command(serve, "runs/logs --log decisions.db")

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rblspi.cli import options, parsing
+from rblspi.cli.commands import Command
+from rblspi.cli.options import Drawing
+from rblspi.cli.saved import Saved, Selection
 
 if TYPE_CHECKING:
     from rblspi.online.agent import Agent
@@ -15,70 +17,58 @@ if TYPE_CHECKING:
 
 
 def show(
-    saved: options.SavedArgument,
+    saved: Selection,
+    drawing: Drawing,
     out: Annotated[
         Path | None,
         typer.Option("--out", "-o", metavar="DIR", help="Where the pictures go, unless beside it."),
     ] = None,
-    at: options.AtOption = None,
-    names: options.NamesOption = None,
-    grid: options.GridOption = None,
-    data: options.DataOption = None,
-    columns: options.ColumnsOption = None,
     resolution: Annotated[int, typer.Option(min=2, max=1000, help="Points a side.")] = 121,
     calibration: Annotated[
         bool,
         typer.Option("--calibration", help="How often the true value is in the stated interval."),
     ] = False,
-    seed: options.Seed = 0,
-    env: options.EnvironmentOption = None,
-    env_set: options.EnvironmentSettings = None,
-    wrap: options.Wrap = None,
 ) -> None:
     """Print the settings of an agent or policy, and write maps of value, uncertainty and policy."""
-    drawing: dict[str, Any] = {
-        **options.domain_arguments(at, names, grid, data, columns),
-        "resolution": resolution,
-        "seed": seed,
-    }
-    loaded = parsing.load(saved, env, parsing.assignments("--env-set", env_set), wrap)
-    folder = out or parsing.saved_file(saved).parent
+    domain = drawing.domain()
+    loaded = saved.load()
+    folder = out or saved.file.parent
     folder.mkdir(parents=True, exist_ok=True)
     _print_settings(loaded.actor, loaded.policy())
     from rblspi.plotting import maps
     from rblspi.plotting.style import save, style
 
-    computed = maps.compute(loaded.actor, loaded.env, **drawing)
+    computed = maps.compute(loaded.actor, loaded.env, resolution=resolution, **domain)
     with style():
         picture, _ = save(maps.draw(computed), folder / "maps")
     print(f"maps: {picture}")
     if calibration:
         from rblspi.plotting.calibration import draw
 
-        result = _calibrated(loaded, data, columns, seed)
+        result = _calibrated(loaded, drawing)
         with style():
             picture, _ = save(draw(result), folder / "calibration")
         print(result)
         print(f"calibration: {picture}")
 
 
-def _calibrated(loaded: parsing.Saved, data: str | None, columns: str | None, seed: int) -> Any:
+def _calibrated(loaded: Saved, drawing: Drawing) -> Any:
     """By simulation; for a policy that knows no environment, by held-out episodes of a log."""
     policy = loaded.policy()
     if loaded.env is not None or policy.environment is not None:
         from rblspi.rollout import calibrate
 
-        return calibrate(loaded.actor, loaded.env, seed=seed)
-    if data is None:
+        return calibrate(loaded.actor, loaded.env, seed=drawing.seed)
+    if drawing.data is None:
         raise ValueError(
             "--calibration needs what is true: add --data LOG to compare with held-out episodes of "
             "a log, or --env ENV_ID to simulate"
         )
-    from rblspi.cli.logs import open_log
+    from rblspi.cli.logs import Log
     from rblspi.offline import calibrate_on_log
 
     per = policy.provenance.get("settings", {}).get("discount_per")
-    log = open_log(data, columns, False, None, True, discount_per=per)
+    log = Log(drawing.data, drawing.columns, per, quiet=True).open()
     space = policy.observation_space
     return calibrate_on_log(log, policy.basis, discount=policy.discount, observation_space=space)
 
@@ -110,3 +100,6 @@ def _print_settings(actor: Agent | ValuePosterior, policy: LinearPolicy) -> None
         words = "from the data" if shown is None else printable(number)
         table.add_row(Text(printable(str(key))), Text(words))
     Console().print(table)
+
+
+COMMAND = Command(show, "runs/pole --calibration")

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rblspi.cli import completion, options, parsing
+from rblspi.cli import options
 from rblspi.cli.autosave import SAVE_EVERY, autosaving
-from rblspi.cli.plan import DEFAULT_TIMESTEPS, Plan, identifier, make_plan, write_settings
+from rblspi.cli.commands import Command
+from rblspi.cli.plan import DEFAULT_TIMESTEPS, Plan, identifier, write_settings
+from rblspi.cli.saved import AGENT, Selection, environment
 from rblspi.core.files import locked
 from rblspi.core.progress import duration, say
 
@@ -24,66 +26,9 @@ LONG = 60.0
 
 
 def train(
-    environment: options.OptionalEnvironmentArgument = None,
-    algorithm: Annotated[
-        str | None,
-        typer.Option(
-            "--algo",
-            help="See rblspi list.",
-            show_default="opsrl for discrete observations, fitted-rmax for one to four numbers, "
-            "else, and with --basis, optimistic-lsvi",
-            autocompletion=completion.online_algorithms,
-        ),
-    ] = None,
-    basis: options.BasisOption = None,
-    episodes: Annotated[int | None, typer.Option(min=1, help="Learn for so many episodes.")] = None,
-    timesteps: Annotated[
-        int | None,
-        typer.Option(min=1, help="Learn for so many steps.", show_default=f"{DEFAULT_TIMESTEPS:,}"),
-    ] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Of everything random.")] = None,
-    settings: options.Settings = None,
-    env: options.EnvironmentOption = None,
-    env_settings: options.EnvironmentSettings = None,
-    wrap: options.Wrap = None,
+    plan: Plan,
     config: Annotated[
         Path | None, typer.Option(metavar="FILE.toml", help="Settings; what is typed overrides it.")
-    ] = None,
-    save: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Write agent.npz, settings.toml and monitor.csv there."),
-    ] = None,
-    tensorboard: Annotated[
-        bool | None,
-        typer.Option("--tensorboard", help="Log for TensorBoard in DIR/tensorboard as well."),
-    ] = None,
-    resume: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="AGENT",
-            help="Go on with a saved agent, in its folder unless --save names another.",
-        ),
-    ] = None,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace the agent that is in DIR already.")
-    ] = False,
-    checkpoint_every: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="STEPS", help="Keep the agent after every so many steps, too."),
-    ] = None,
-    checkpoints: Annotated[
-        int | None, typer.Option(min=1, help="So many of these are kept.", show_default="3")
-    ] = None,
-    eval_every: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            metavar="STEPS",
-            help="Evaluate the greedy policy after every so many steps; the best is best.npz.",
-        ),
-    ] = None,
-    eval_episodes: Annotated[
-        int | None, typer.Option(min=1, help="Episodes of an evaluation.", show_default="10")
     ] = None,
     save_every: Annotated[
         float | None,
@@ -103,11 +48,11 @@ def train(
     its exploration still is: relative_std, the spread of sampled weights relative to their mean,
     epsilon, the probability of a random action, or for tables the share of what was tried.
     """
-    plan = make_plan(locals())  # the parameters have the names of the fields
+    plan = plan.completed(config)
     with ExitStack() as stack:
         if plan.goes_on:  # then nobody saves a newer agent than the one that is read
             _take_folder(plan, stack)
-        agent = _new_agent(plan) if resume is None else _saved_agent(plan, resume)
+        agent = _new_agent(plan) if plan.saved is None else _saved_agent(plan, plan.saved)
         if not plan.goes_on:  # then the folder may have to be made, which is done after all checks
             _take_folder(plan, stack)
         _learn(agent, plan, save_every, quiet, stack)
@@ -118,7 +63,7 @@ def _take_folder(plan: Plan, stack: ExitStack) -> None:
     if plan.save is None:
         return
     stack.enter_context(locked(plan.save))
-    if (plan.save / parsing.AGENT).exists() and not plan.goes_on and not plan.overwrite:
+    if (plan.save / AGENT).exists() and not plan.goes_on and not plan.overwrite:
         raise ValueError(
             f"there is an agent in {plan.save} already: --resume {plan.save} goes on with it, "
             "--overwrite replaces it"
@@ -133,7 +78,7 @@ def _learn(
             say(f"going on in {plan.save} after {agent.num_timesteps:,} steps")
         write_settings(agent, plan, plan.save)
     _say_cost(agent, plan.timesteps)
-    file = None if plan.save is None else plan.save / parsing.AGENT
+    file = None if plan.save is None else plan.save / AGENT
     callbacks = [stack.enter_context(log) for log in _logs(agent, plan)]
     with autosaving(agent, file, save_every) as interrupted:
         start = time.perf_counter()
@@ -166,19 +111,21 @@ def _new_agent(plan: Plan) -> Agent:
     if plan.environment is None:
         raise ValueError("name an environment: rblspi train ENV_ID, one of rblspi list")
     basis = None if plan.basis is None else basis_from_text(plan.basis)
-    env = parsing.environment(plan.environment, plan.env_settings, plan.wrap)
-    return agent(env, algorithm=plan.algorithm, basis=basis, seed=plan.seed, **plan.settings)
+    env = environment(plan.environment, plan.env_settings, plan.wrap)
+    return agent(
+        env, algorithm=plan.algorithm, basis=basis, seed=plan.seed, **dict(plan.settings or ())
+    )
 
 
-def _saved_agent(plan: Plan, path: Path) -> Agent:
+def _saved_agent(plan: Plan, saved: Selection) -> Agent:
     typed = {"--algo": plan.algorithm, "--basis": plan.basis, "--seed": plan.seed}
     wrong = [f"{name} {value}" for name, value in typed.items() if value is not None]
-    wrong += [f"--set {name}={value}" for name, value in plan.settings.items()]
+    wrong += [f"--set {name}={value}" for name, value in plan.settings or ()]
     if wrong:
         raise ValueError(f"--resume keeps the agent's own settings: leave out {', '.join(wrong)}")
-    actor: Any = parsing.load(path, plan.environment, plan.env_settings, plan.wrap).actor
+    actor: Any = saved.load().actor
     if not hasattr(actor, "learn"):
-        raise ValueError(f"{path} holds a policy, which does not learn online: fit again")
+        raise ValueError(f"{saved.path} holds a policy, which does not learn online: fit again")
     agent: Agent = actor
     return agent
 
@@ -214,7 +161,12 @@ def _summarise(agent: Agent, seconds: float, plan: Plan, interrupted: bool) -> N
         length, episode_return = episodes.mean(axis=0)
         print(f"last {len(episodes)} episodes: return {episode_return:.4g}, length {length:.4g}")
     if folder is not None:
-        again = parsing.again(identifier(agent, plan), plan.wrap)
+        name = identifier(agent, plan) or ""
+        again = f" --env {name}" if ":" in name else ""
+        again += "".join(f" --wrap {wrapper}" for wrapper in plan.wrap or ())
         print(f"saved in {folder}: next, rblspi show {folder}{again}")
     else:
         print("not saved: next time add --save DIR")
+
+
+COMMAND = Command(train, "CartPole-v1 --save runs/pole")

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rblspi.cli import options, parsing
+from rblspi.cli import options
+from rblspi.cli.commands import Command
+from rblspi.cli.saved import Selection, wrapped_by
 from rblspi.core.files import replacing
 
 if TYPE_CHECKING:
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def watch(
-    saved: options.SavedArgument,
+    saved: Selection,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="FILE", help="A .gif or an .mp4.")
     ] = None,
@@ -34,18 +36,15 @@ def watch(
         int | None, typer.Option(min=1, max=100, show_default="the environment's own")
     ] = None,
     explore: options.Explore = False,
-    env: options.EnvironmentOption = None,
-    env_set: options.EnvironmentSettings = None,
-    wrap: options.Wrap = None,
 ) -> None:
     """Write a GIF or MP4 of what a saved agent or policy does."""
-    target = out or parsing.saved_file(saved).with_name("episode.gif")
+    target = out or saved.file.with_name("episode.gif")
     if target.suffix not in (".gif", ".mp4"):
         raise ValueError(f"--out {target} must end in .gif or .mp4")
-    loaded = parsing.load(saved, env, parsing.assignments("--env-set", env_set), wrap)
+    loaded = saved.load()
     policy = loaded.policy(explore)
     own = loaded.env or getattr(loaded.actor, "env", None) or policy.make_environment()
-    with _rendered(own, wrap) as stage:
+    with _rendered(own, saved.wrap) as stage:
         act = lambda o, **masks: policy.predict(o, deterministic=not explore, **masks)[0]  # noqa: E731
         frames = _film(stage, act, episodes, steps, seed)
         rate = fps or int(stage.metadata.get("render_fps") or 30)
@@ -69,7 +68,7 @@ def _rendered(env: gym.Env[Any, Any], wrap: Iterable[str] | None = None) -> Any:
         if not wrap:
             return closing(gym.make(env.spec, render_mode="rgb_array"))
         bare = replace(env.spec, additional_wrappers=())
-        return closing(parsing.wrapped_by(gym.make(bare, render_mode="rgb_array"), wrap))
+        return closing(wrapped_by(gym.make(bare, render_mode="rgb_array"), wrap))
     except gym.error.DependencyNotInstalled as error:
         raise ValueError(f"{env.spec.id} cannot draw pictures: {error}") from error
 
@@ -129,3 +128,6 @@ def _write_mp4(path: Path, frames: list[NDArray[np.uint8]], rate: int) -> None:
         words = process.communicate()[1].decode(errors="replace").strip()
     if process.returncode:
         raise OSError(errno.EIO, words.splitlines()[-1] if words else "ffmpeg failed")
+
+
+COMMAND = Command(watch, "runs/pole --out pole.gif")
