@@ -115,8 +115,8 @@ def reproduce(
     if dump is not None:
         _dump(dump)
         return
-    from rblspi.experiments.export import require_known
     from rblspi.experiments.results import read
+    from rblspi.experiments.tables import require_known
     from rblspi_paper.figures import quick_runs
     from rblspi_paper.readings import name_of, parse
 
@@ -193,7 +193,7 @@ def _report(
     exports: Sequence[tuple[Path, bool]],
     reading: Reading,
 ) -> None:
-    from rblspi.experiments.export import export
+    from rblspi.experiments.tables import export
     from rblspi_paper.report import write_report
 
     say("drawing ...")

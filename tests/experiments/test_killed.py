@@ -94,7 +94,7 @@ def test_a_cluster_that_loses_a_worker_half_way_gives_the_same_numbers(tmp_path,
         victim = next(iter(client.run(os.getpid).values()))
         count = 0
 
-        def tell(run, result):
+        def tell(run):
             nonlocal count
             count += 1
             if count == RUNS * len(CURVES) // 2:
@@ -109,7 +109,7 @@ def test_a_cluster_that_loses_a_worker_half_way_gives_the_same_numbers(tmp_path,
 @pytest.mark.filterwarnings("default")
 @pytest.mark.parametrize("error", [KeyboardInterrupt, ZeroDivisionError])
 def test_what_goes_wrong_on_a_cluster_is_not_hidden(tmp_path, error):
-    def tell(run, result):
+    def tell(run):
         raise error
 
     with (

@@ -21,7 +21,7 @@ from rblspi.experiments.runner import (
     prepare,
     run_all,
 )
-from rblspi.experiments.tasks import execute
+from rblspi.experiments.tasks import FinishedRun, execute
 from rblspi_paper.figures import LSPI
 from tests.support.cluster import local_cluster
 from tests.support.experiments import CURVES, FIGURE, arrays_of, assert_same, curve, one_thread
@@ -84,11 +84,11 @@ def test_runs_of_different_code_are_not_mixed(tmp_path):
     first = CURVES[0]
     with Store(tmp_path / "results.sqlite") as store:
         todo = missing(store, [first], 3)
-        for run in todo:
-            store.add(run, execute(run)._replace(code="another"))
+        for curve, record, arrays in map(execute, todo):
+            store.add([FinishedRun(curve, record._replace(code="another"), arrays)])
         result = read(store, FIGURE)[first]
         assert (result.runs, result.present_code) == (3, False)
-        store.add(todo[0], execute(todo[0]))
+        store.add([execute(todo[0])])
         result = read(store, FIGURE)[first]
         assert (result.runs, result.present_code) == (1, True)
         result = read(store, FIGURE, any_code=True)[first]
@@ -164,7 +164,7 @@ def test_a_lost_cluster_costs_only_the_runs_in_flight(tmp_path, undisturbed):
     with Store(path) as store:
         with cluster() as (made, client):
 
-            def close_after_two(run, result):
+            def close_after_two(run):
                 kept.append(run)
                 if len(kept) == 2:
                     made.close()

@@ -13,8 +13,8 @@ from contextlib import closing
 import pytest
 
 from rblspi.experiments.config import load
-from rblspi.experiments.imports import read_runs
 from rblspi.experiments.results_store import Store
+from rblspi.experiments.tables import read_runs
 from rblspi_paper.figures import FIGURES
 from rblspi_paper.readings import FACTORS, SOURCES
 from tests.support.command import run
@@ -230,7 +230,7 @@ def test_a_figure_can_be_printed_as_a_file_to_start_from(tmp_path, capsys):
         (["xyz"], "choose from chain"),
         (["--config", "none.toml"], "none.toml cannot be read"),
         (["--report-only", "chain"], "there is no"),
-        (["chain", "--export", "blocks.xlsx"], "must end in .csv, .csv.gz or .parquet"),
+        (["chain", "--export", "blocks.xlsx"], "must end in .csv or .csv.gz"),
         (["chain", "--import", "none.csv"], "none.csv cannot be read"),
         (["chain", "--reading", "centers=edge"], "did you mean centres"),
         (["--config", NO_TUNING, "--reading", "centres=edge"], "leave --config or"),

@@ -5,7 +5,8 @@ import pytest
 
 from rblspi.experiments.definitions import unique
 from rblspi.experiments.judging import Evidence
-from rblspi.experiments.results import SERIES, CurveResult
+from rblspi.experiments.results import CurveResult
+from rblspi.experiments.tasks import SERIES
 from rblspi_paper.claims import CLAIMS
 from rblspi_paper.figures import FIGURES, QUICK, quick
 from tests.support.experiments import records

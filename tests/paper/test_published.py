@@ -7,9 +7,9 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from rblspi.experiments.imports import read_runs
 from rblspi.experiments.results import read
 from rblspi.experiments.results_store import Store
+from rblspi.experiments.tables import read_runs
 from rblspi_paper.claims import CLAIMS
 from rblspi_paper.figures import FIGURES
 from rblspi_paper.report import judgements_on
@@ -49,7 +49,7 @@ def test_verdicts_follow_from_the_published_runs(tmp_path):
     """The table of runs gives every number of claims.json but those of the chain."""
     figures = [figure for figure in FIGURES.values() if figure.id != "chain"]
     with Store(tmp_path / "results.sqlite") as store:
-        store.add_all(read_runs(PAPER / "blocks.csv.gz"))
+        store.add(read_runs(PAPER / "blocks.csv.gz"))
         results = [read(store, figure) for figure in figures]
     found = {judgement.claim.id: judgement.plain for judgement in judgements_on(results)}
     published = {claim["id"]: claim for claim in published_file("claims.json")["claims"]}

@@ -9,7 +9,8 @@ import numpy as np
 
 from rblspi.experiments.definitions import Curve, Figure, Group, Panel
 from rblspi.experiments.results import CurveResult, FigureResult, read
-from rblspi.experiments.results_store import Record, Store
+from rblspi.experiments.results_store import Store
+from rblspi.experiments.tasks import Record
 
 BASIS = {"basis": "RBFGrid", "cells": 3}
 VERSIONS = {"python": "3.x", "numpy": "2.x"}

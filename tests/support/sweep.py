@@ -11,7 +11,7 @@ def main(path, runs):
     with Store(path) as store:
         todo = missing(store, SWEEP.curves, runs)
         print("ready", flush=True)
-        run_all(todo, store, lambda: local_processes(2), 4, lambda *_: print("run", flush=True))
+        run_all(todo, store, lambda: local_processes(2), 4, lambda _: print("run", flush=True))
 
 
 if __name__ == "__main__":

@@ -78,7 +78,7 @@ Exports: TypeAlias = Annotated[
     typer.Option(
         "--export",
         metavar="FILE",
-        help="Write block means to .csv, .csv.gz or .parquet; may be repeated.",
+        help="Write block means to .csv or .csv.gz; may be repeated.",
     ),
 ]
 Settings: TypeAlias = Annotated[

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,8 +17,8 @@ from rblspi.core.progress import duration, progress, say
 
 if TYPE_CHECKING:
     from rblspi.experiments.definitions import Figure, Run
-    from rblspi.experiments.results_store import Store, StoredRun
-    from rblspi.experiments.tasks import RunResult
+    from rblspi.experiments.results_store import Store
+    from rblspi.experiments.tasks import FinishedRun
 
 
 @contextmanager
@@ -35,8 +36,8 @@ def open_store(
     The number beside a figure is that of the runs it shows, all if None. No run is taken in where
     a figure could not be drawn afterwards.
     """
-    from rblspi.experiments.imports import read_runs
     from rblspi.experiments.results_store import Store
+    from rblspi.experiments.tables import read_runs
 
     tables = {table: read_runs(table) for table in imports}
     if report_only and not tables and not path.exists():
@@ -58,13 +59,13 @@ def open_store(
         yield store
 
 
-def _take_in(table: Path, runs: Sequence[StoredRun], store: Store) -> str:
+def _take_in(table: Path, runs: Sequence[FinishedRun], store: Store) -> str:
     """Add the runs of a table, but for those that contradict stored ones, and say how many."""
-    from rblspi.experiments.imports import contradictions
+    from rblspi.experiments.tables import contradictions
 
     others = contradictions(runs, store)
     refused = {(curve.digest, record.seed, record.code) for curve, record, _ in others}
-    added = store.add_all(
+    added = store.add(
         run for run in runs if (run[0].digest, run[1].seed, run[1].code) not in refused
     )
     words = f"{table}: {len(runs)} runs, {added} of them new"
@@ -102,7 +103,7 @@ def require_drawable(
 ) -> None:
     """Raise an error if what is stored of the runs of figures is too coarse to show them."""
     from rblspi.experiments.code_version import code_version
-    from rblspi.experiments.results import codes_to_read, common_block, require_block
+    from rblspi.experiments.results import codes_to_read, require_block
 
     for figure, number in figures:
         for curve in figure.curves:
@@ -111,16 +112,15 @@ def require_drawable(
             codes = codes_to_read(store, curve, any_code)
             if not (report_only or any_code):  # runs of the present version will be there
                 codes = [code_version(curve)]
-            entries = store.entries(curve).items()
+            blocks = store.blocks(curve).items()
             known = {
-                seed: entry
+                seed: block
                 for code in codes
-                for (seed, made_by), entry in entries
+                for (seed, made_by), block in blocks
                 if made_by == code and (number is None or seed < number)
             }
-            block = common_block(curve, known.values())
             wanted = 1 if single_episodes else figure.block_of(curve.episodes)
-            require_block(curve, block, wanted)
+            require_block(curve, math.lcm(*known.values()), wanted)
 
 
 def run_figures(
@@ -204,18 +204,18 @@ def _progress(
     todo: Sequence[Run],
     seconds: dict[str, float],
     jobs: int,
-) -> Iterator[Callable[[Run, RunResult], None]]:
+) -> Iterator[Callable[[FinishedRun], None]]:
     """Show how many runs of every figure are done, and how long the others will take."""
     remaining = Counter(run.curve.digest for run in todo)
     forecast = Forecast(seconds)
     start, worked = time.monotonic(), 0.0
     with progress(len(todo)) as tell:
 
-        def finished(run: Run, result: RunResult) -> None:
+        def finished(run: FinishedRun) -> None:
             nonlocal worked
             remaining[run.curve.digest] -= 1
-            forecast.add(run.curve.digest, result.seconds)
-            worked += result.seconds
+            forecast.add(run.curve.digest, run.record.seconds)
+            worked += run.record.seconds
             passed = time.monotonic() - start
             at_a_time = max(worked / passed, 0.1) if passed > 5.0 else jobs
             done = [

@@ -2,7 +2,7 @@
 
 Read the modules in this order: `definitions` (curves and figures as data), `config` (figures from
 a TOML file), `tasks` (one run), `runner` (many runs), `results_store` (the file they are kept in),
-`results` (the runs of a figure), `summary` (statistics over runs), `judging` (verdicts on claims),
-`export` (tables) and `imports` (runs from a table). `code_version` says whether stored runs still
-belong to the present code.
+`tables` (runs as CSV, for other programs and stores), `results` (the runs of a figure), `summary`
+(statistics over runs) and `judging` (verdicts on claims). `code_version` says whether stored runs
+still belong to the present code.
 """

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
-from typing import Any
+from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rblspi.core.types import Array
 from rblspi.experiments.code_version import code_version
-from rblspi.experiments.definitions import Curve, Figure, Measure, canonical
-from rblspi.experiments.results_store import ADVICE, Arrays, Record, Store, StoreError
+from rblspi.experiments.definitions import Curve, Figure, Measure
+from rblspi.experiments.results_store import Store, StoreError
 from rblspi.experiments.summary import UNBOUNDED, Range, Summary, block_means, summarise
-from rblspi.experiments.tasks import checkpoints, greedy_name
-
-#: what is known of every episode of an online run, or of a block of them by its mean: the length,
-#: the return, and whether it was shorter than the step limit
-SERIES = ("length", "return", "under_limit")
+from rblspi.experiments.tasks import (
+    SERIES,
+    Arrays,
+    Record,
+    checkpoints,
+    greedy_name,
+    longest_episode,
+)
 
 
 @dataclass(frozen=True)
@@ -74,19 +74,14 @@ class FigureResult:
     @cached_property
     def summaries(self) -> dict[str, Summary]:
         """Learning curves by digest, for online curves that have runs."""
-        return {
-            digest: self._summary(result)
-            for digest, result in self.curves.items()
-            if result.runs and result.curve.episodes
-        }
-
-    def _summary(self, result: CurveResult) -> Summary:
-        block = self.figure.block_of(result.curve.episodes)
-        require_block(result.curve, result.block, block)
-        limits = possible(result.curve, self.figure.measure)
-        entries = result.arrays[self.figure.measure]
-        summary = summarise(entries, block // result.block, limits)
-        return summary._replace(episodes=summary.episodes * result.block)
+        found = {}
+        for digest, result in self.curves.items():
+            if result.runs and result.curve.episodes:
+                block = self.figure.block_of(result.curve.episodes)
+                require_block(result.curve, result.block, block)
+                summary = self._summary(result, self.figure.measure, block // result.block)
+                found[digest] = summary._replace(episodes=summary.episodes * result.block)
+        return found
 
     @cached_property
     def greedy(self) -> dict[str, Summary]:
@@ -94,29 +89,19 @@ class FigureResult:
         found = {}
         for digest, result in self.curves.items():
             if result.runs and result.curve.evaluation:
-                measure = self.figure.measure
-                limits = possible(result.curve, measure)
-                summary = summarise(result.arrays[greedy_name(measure)], 1, limits)
-                episodes = np.array(checkpoints(result.curve.episodes), dtype=np.float64)
-                found[digest] = summary._replace(episodes=episodes)
+                summary = self._summary(result, greedy_name(self.figure.measure), 1)
+                places = np.array(checkpoints(result.curve.episodes), dtype=np.float64)
+                found[digest] = summary._replace(episodes=places)
         return found
+
+    def _summary(self, result: CurveResult, name: str, block: int) -> Summary:
+        limits = possible(result.curve, self.figure.measure)
+        return summarise(result.arrays[name], block, limits)
 
 
 def possible(curve: Curve, measure: Measure) -> Range:
     """The range of a measure: an episode has at least one step and at most those of its limit."""
-    if measure != "length":
-        return UNBOUNDED
-    return 1.0, _longest(curve.environment, canonical(dict(curve.arguments)))
-
-
-@cache
-def _longest(environment: str, arguments: str) -> float:
-    """The step limit of an environment, whose arguments are given as JSON."""
-    from rblspi.environments.base import step_limit
-    from rblspi.environments.lookup import make
-
-    limit = step_limit(make(environment, **json.loads(arguments)))
-    return float(limit) if limit > 0 else math.inf
+    return (1.0, longest_episode(curve)) if measure == "length" else UNBOUNDED
 
 
 def read(
@@ -139,7 +124,6 @@ def read(
 
 
 def _curve(store: Store, curve: Curve, most: int | None, any_code: bool) -> CurveResult:
-    present = code_version(curve)
     by_seed = {
         record.seed: (record, arrays)
         for code in codes_to_read(store, curve, any_code)
@@ -148,18 +132,19 @@ def _curve(store: Store, curve: Curve, most: int | None, any_code: bool) -> Curv
     }
     runs = [by_seed[seed] for seed in sorted(by_seed)]
     records = tuple(record for record, _ in runs)
-    present_code = all(record.code == present for record in records)
-    for _, arrays in runs:
-        if not _is_complete(curve, arrays):
-            raise StoreError(
-                f"{store.path}: a run of {curve.name} does not have what it should: {ADVICE}"
-            )
-    found = [arrays for _, arrays in runs]
+    present = all(record.code == code_version(curve) for record in records)
     if not curve.episodes:
-        tables = tuple(arrays["action_values"] for arrays in found)
-        return CurveResult(curve, records, {}, tables, present_code)
-    block = common_block(curve, (len(arrays["length"]) for arrays in found))
-    return CurveResult(curve, records, _stacked(curve, found, block), (), present_code, block)
+        tables = tuple(arrays["action_values"] for _, arrays in runs)
+        return CurveResult(curve, records, {}, tables, present)
+    block = math.lcm(*(record.block for record in records))
+    rows: dict[str, list[Array]] = {}
+    for record, arrays in runs:
+        for name, array in arrays.items():
+            if name in SERIES:
+                array = block_means(array[None], block // record.block)[0]
+            rows.setdefault(name, []).append(array)
+    stacked = {name: np.stack(each) for name, each in rows.items()}
+    return CurveResult(curve, records, stacked, (), present, block)
 
 
 def codes_to_read(store: Store, curve: Curve, any_code: bool) -> list[str]:
@@ -169,11 +154,6 @@ def codes_to_read(store: Store, curve: Curve, any_code: bool) -> list[str]:
     return codes if any_code else codes[-1:]
 
 
-def common_block(curve: Curve, entries: Iterable[int]) -> int:
-    """Episodes in the shortest blocks that runs with so many entries have in common."""
-    return math.lcm(*(curve.episodes // number for number in entries))
-
-
 def require_block(curve: Curve, known: int, wanted: int) -> None:
     """Raise an error if means of so many episodes do not make blocks of the wanted length."""
     if wanted % known:
@@ -181,31 +161,3 @@ def require_block(curve: Curve, known: int, wanted: int) -> None:
             f"runs of {curve.name} are known by means of {known} episodes, of which no blocks of "
             f"{wanted} can be made: import a table of --export-episodes, or choose another --out"
         )
-
-
-def _is_complete(curve: Curve, arrays: Arrays) -> bool:
-    """Whether these are the arrays of a run: its episodes, means of all of them, or its tables."""
-    shapes = {name: array.shape for name, array in arrays.items()}
-    if not curve.episodes:
-        return shapes.keys() == {"action_values"}
-    whole: dict[str, tuple[int, ...]] = dict.fromkeys(("length", "return"), (curve.episodes,))
-    if curve.evaluation:
-        places = (len(checkpoints(curve.episodes)),)
-        whole |= {greedy_name("length"): places, greedy_name("return"): places}
-        return shapes == whole
-    entries = shapes.get("length", ())
-    means = len(entries) == 1 and entries[0] > 0 and curve.episodes % entries[0] == 0
-    return shapes == whole or (means and shapes == dict.fromkeys(SERIES, entries))
-
-
-def _stacked(curve: Curve, found: Sequence[Arrays], block: int) -> Arrays:
-    """The arrays of all runs, by means of so many episodes."""
-    limit = possible(curve, "length")[1]
-    rows: dict[str, list[NDArray[Any]]] = {}
-    for arrays in found:
-        known = {"under_limit": arrays["length"] < limit, **arrays}
-        for name, array in known.items():
-            if name in SERIES and len(array) > curve.episodes // block:
-                array = block_means(array[None], block * len(array) // curve.episodes)[0]
-            rows.setdefault(name, []).append(array)
-    return {name: np.stack(each) for name, each in rows.items()}

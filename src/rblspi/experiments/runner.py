@@ -23,14 +23,12 @@ from rblspi.core.progress import say
 from rblspi.experiments.code_version import code_version
 from rblspi.experiments.definitions import Curve, Run, in_order
 from rblspi.experiments.results_store import Store
-from rblspi.experiments.tasks import RunResult, execute, rehearse
+from rblspi.experiments.tasks import FinishedRun, execute, rehearse
 
 #: executors that may break, one after another, before `run_all` gives up
 ATTEMPTS = 3
 #: seconds without workers before the first notice, and between two of them
 FIRST_NOTICE, NEXT_NOTICE = 5.0, 30.0
-
-Tell = Callable[[Run, RunResult], None]
 
 
 class RunError(RuntimeError):
@@ -76,7 +74,7 @@ def run_all(
     store: Store,
     executors: Callable[[], Executor],
     window: int,
-    tell: Tell = lambda run, result: None,
+    tell: Callable[[FinishedRun], object] = lambda run: None,
 ) -> None:
     """Execute runs and store each as soon as it is finished.
 
@@ -90,15 +88,15 @@ def run_all(
     window : int
         Number of runs to submit at a time.
     tell : callable
-        Called with each run that has been stored, and its result.
+        Called with each run that has been stored.
     """
     left = list(runs)
     for attempt in range(1, ATTEMPTS + 1):
         with _shut_down(executors()) as executor:
             try:
-                for run, result in _finished(executor, left, window):
-                    store.add(run, result)
-                    tell(run, result)
+                for finished in _finished(executor, left, window):
+                    store.add([finished])
+                    tell(finished)
                 return
             except BrokenExecutor as error:
                 if attempt == ATTEMPTS:
@@ -116,12 +114,10 @@ def run_all(
         left = [run for run in left if run.seed not in store.seeds(run.curve, run.code)]
 
 
-def _finished(
-    executor: Executor, runs: Sequence[Run], window: int
-) -> Iterator[tuple[Run, RunResult]]:
-    """Yield runs with their results in the order in which they finish."""
+def _finished(executor: Executor, runs: Sequence[Run], window: int) -> Iterator[FinishedRun]:
+    """Yield runs in the order in which they finish."""
     waiting = iter(runs)
-    pending: dict[Future[RunResult], Run] = {}
+    pending: dict[Future[FinishedRun], Run] = {}
     while True:
         while len(pending) < window and (run := next(waiting, None)) is not None:
             with _parent_only():  # the executor may start workers now
@@ -134,18 +130,18 @@ def _finished(
         for future in done:
             run = pending.pop(future)
             try:
-                result = future.result()
+                finished = future.result()
             except (BrokenExecutor, CancelledError):
                 raise
             except Exception as error:
                 raise RunError(f"{run.curve.name}, seed {run.seed}: {error}") from error
-            if result.code != run.code:
+            if finished.record.code != run.code:
                 raise RunError(
-                    f"a worker runs other code than this process (version {result.code}, not "
+                    f"a worker runs other code than this process ({finished.record.code}, not "
                     f"{run.code}): install the same rblspi everywhere, or start again if you have "
                     "just changed it"
                 )
-            yield run, result
+            yield finished
 
 
 @contextmanager

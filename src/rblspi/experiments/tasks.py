@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import math
+import platform
 import time
 import warnings
+from datetime import UTC, datetime
+from importlib.metadata import version
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,24 +17,40 @@ from rblspi.experiments.definitions import CHECKPOINTS, Curve, Measure, Run
 from rblspi.registry import algorithm
 from rblspi.rollout.evaluate import evaluate
 
+#: what is known of every episode of an online run, or of a block of them by its mean: the length,
+#: the return, and whether it was shorter than the step limit
+SERIES = ("length", "return", "under_limit")
+#: the arrays of a run, or of several, by name
+Arrays = dict[str, NDArray[Any]]
 
-class RunResult(NamedTuple):
-    """The outcome of one run.
 
-    Arrays of an online run are ``length`` and ``return`` of every episode, shape (episodes,), and
-    where the greedy policy is evaluated their means at every checkpoint, ``greedy_length`` and
-    ``greedy_return``. An offline run has ``action_values`` of every iteration, shape
-    (iterations, states, actions).
+class Record(NamedTuple):
+    """What is known about one run apart from its arrays."""
+
+    seed: int
+    code: str  # version of the code that ran
+    seconds: float  # processor time, which does not depend on other work on the machine
+    steps: int  # number of transitions
+    warnings: tuple[str, ...]  # that the algorithm gave
+    versions: dict[str, str]  # of Python and of packages
+    finished: str  # the time in UTC, in ISO format
+    block: int = 1  # episodes behind an entry; more than 1 where only means were imported
+
+
+class FinishedRun(NamedTuple):
+    """A run that was made.
+
+    Arrays of an online run are `SERIES`, shape (episodes / block,), and where the greedy policy is
+    evaluated their means at every checkpoint, ``greedy_length`` and ``greedy_return``. An offline
+    run has ``action_values`` of every iteration, shape (iterations, states, actions).
     """
 
-    arrays: dict[str, NDArray[Any]]
-    steps: int  # number of transitions
-    seconds: float  # processor time, which does not depend on other work on the machine
-    warnings: tuple[str, ...]  # that the algorithm gave
-    code: str  # version of the code that ran
+    curve: Curve
+    record: Record
+    arrays: Arrays
 
 
-def execute(run: Run) -> RunResult:
+def execute(run: Run) -> FinishedRun:
     """Execute one run; equal runs give equal arrays on every worker."""
     from threadpoolctl import threadpool_limits
 
@@ -46,7 +66,16 @@ def execute(run: Run) -> RunResult:
         arrays, steps = learn(run.curve, run.seed)
     seconds = time.thread_time() - start
     messages = tuple(sorted({str(warning.message) for warning in caught}))
-    return RunResult(arrays, steps, seconds, messages, code_version(run.curve))
+    finished = datetime.now(UTC).isoformat(timespec="seconds")
+    code = code_version(run.curve)
+    record = Record(run.seed, code, seconds, steps, messages, versions(), finished)
+    return FinishedRun(run.curve, record, arrays)
+
+
+def versions() -> dict[str, str]:
+    """Versions of Python and of the packages that numbers depend on."""
+    packages = ("rblspi", "numpy", "scipy", "numba", "gymnasium")
+    return {"python": platform.python_version(), **{name: version(name) for name in packages}}
 
 
 def rehearse(curve: Curve) -> None:
@@ -97,19 +126,28 @@ def make_estimator(curve: Curve) -> Any:
     )
 
 
-def _online(curve: Curve, seed: int) -> tuple[dict[str, NDArray[Any]], int]:
+def _online(curve: Curve, seed: int) -> tuple[Arrays, int]:
     agent = make_agent(curve, seed)
     evaluated = []
     for place in checkpoints(curve.episodes) if curve.evaluation else [curve.episodes]:
         agent.learn(episodes=place - len(agent.episodes), reset_num_timesteps=False)
         if curve.evaluation:
             evaluated.append(evaluate(agent, episodes=curve.evaluation, seed=seed))
-    lengths, returns = agent.episodes.T
-    arrays = {"length": lengths.astype(np.int32), "return": np.ascontiguousarray(returns)}
+    lengths, returns = np.ascontiguousarray(agent.episodes.T, np.float64)
+    under_limit = (lengths < longest_episode(curve)).astype(np.float64)
+    arrays = dict(zip(SERIES, (lengths, returns, under_limit), strict=True))
     if evaluated:
         arrays[greedy_name("length")] = np.array([found.lengths.mean() for found in evaluated])
         arrays[greedy_name("return")] = np.array([found.returns.mean() for found in evaluated])
     return arrays, int(agent.num_timesteps)
+
+
+def longest_episode(curve: Curve) -> float:
+    """The step limit of the environment of a curve; infinity if it has none."""
+    from rblspi.environments.base import step_limit
+
+    limit = step_limit(make_environment(curve))
+    return float(limit) if limit > 0 else math.inf
 
 
 def checkpoints(episodes: int) -> list[int]:
@@ -122,7 +160,7 @@ def greedy_name(measure: Measure) -> str:
     return f"greedy_{measure}"
 
 
-def _offline(curve: Curve, seed: int) -> tuple[dict[str, NDArray[Any]], int]:
+def _offline(curve: Curve, seed: int) -> tuple[Arrays, int]:
     from rblspi.rollout.collect import random_walk
 
     samples = random_walk(make_environment(curve), curve.samples, seed)
