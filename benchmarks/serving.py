@@ -1,7 +1,6 @@
-"""The HTTP service at a given rate of requests, and a decision in the exported module.
+"""The HTTP service at a given rate of requests.
 
     python -m benchmarks.serving [--rate 2000] [--seconds 20] [--log]
-    python -m benchmarks.serving --module   # only decisions in the module, of several bases
 
 The service is kept on one core, the clients on another. Requests are sent at fixed times, whether
 earlier ones were answered or not, over 64 connections, and their time counts from when they should
@@ -18,18 +17,13 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
-import gymnasium as gym
 import numpy as np
 
 from benchmarks.inventory import Inventory
-from rblspi import FQI, Fourier, LinearPolicy, Polynomial, RBFGrid, TileCoding
-from rblspi.policies.export import model_of
-from rblspi.policies.standalone import StandalonePolicy
+from rblspi import FQI, LinearPolicy
 from rblspi.rollout import collect
 
 CONNECTIONS = 64
@@ -43,38 +37,6 @@ REQUEST = (
 def inventory_policy() -> LinearPolicy:
     """A policy for the stock of a shop, from a log."""
     return FQI(discount=0.95).fit(list(collect(Inventory(), 5_000, seed=0))).policy()
-
-
-def in_the_module(policy: LinearPolicy, state: Any, calls: int = 100_000) -> float:
-    """Processor time of a decision in an exported module, in microseconds: the best of five."""
-    act = StandalonePolicy(model_of(policy)).act
-    best = np.inf
-    for _ in range(5):
-        start = time.process_time()
-        for _ in range(calls // 5):
-            act(state)
-        best = min(best, time.process_time() - start)
-    return float(best / (calls // 5) * 1e6)
-
-
-def some_policies() -> Iterator[LinearPolicy]:
-    """Policies for three actions and states of two numbers, with random weights."""
-    space = gym.spaces.Box(0.0, 1.0, (2,), np.float64)
-    for basis in (Polynomial(2), RBFGrid(3), TileCoding(8), Fourier(3), RBFGrid(8)):
-        features = basis.build(space)
-        yield LinearPolicy(
-            basis=basis,
-            features=features,
-            weights=np.random.default_rng(0).standard_normal(3 * features.size),
-            observation_space=space,
-            action_space=gym.spaces.Discrete(3),
-        )
-
-
-def show_module(policy: LinearPolicy, state: Any) -> None:
-    """Print the time of a decision."""
-    what = f"{policy.actions} actions x {policy.features.size} features of {policy.basis}"
-    print(f"{what}: {in_the_module(policy, state):.2f} us of processor time a decision", flush=True)
 
 
 class Connection(asyncio.Protocol):
@@ -197,15 +159,8 @@ def main() -> None:
     parser.add_argument("--rate", type=float, default=2000.0)
     parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("--log", action="store_true", help="write down every decision")
-    parser.add_argument("--module", action="store_true", help="leave the service out")
     given = parser.parse_args()
-    policy = inventory_policy()
-    show_module(policy, 7)
-    if given.module:
-        for other in some_policies():
-            show_module(other, [0.1, 0.2])
-        return
-    found = service(policy, given.rate, given.seconds, given.log)
+    found = service(inventory_policy(), given.rate, given.seconds, given.log)
     print(json.dumps({name: round(value, 2) for name, value in found.items()}))
 
 

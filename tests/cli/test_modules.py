@@ -43,7 +43,7 @@ def test_every_command_says_what_finds_the_module_and_finds_it(folder, capsys):
     assert "next, rblspi show runs --env own_module:Own-v0" in capsys.readouterr().out
     for words in ("evaluate", "show", "watch", "doctor", "explore", "export", "serve"):
         forget()
-        command = (words, "runs", "policy.json") if words == "export" else (words, "runs")
+        command = (words, "runs", "policy.onnx") if words == "export" else (words, "runs")
         assert run(*command) == 2
         assert "add --env own_module:Own-v0" in said(capsys)[-1]
         assert "own_module" not in sys.modules  # the word of a file imports nothing
@@ -51,8 +51,8 @@ def test_every_command_says_what_finds_the_module_and_finds_it(folder, capsys):
     assert run("evaluate", "runs", "--env", "own_module:Own-v0", "--episodes", "2") == 0
     assert run("doctor", "runs", "--env", "own_module:Own-v0") == 0
     forget()
-    assert run("export", "runs", "policy.json", "--env", "own_module:Own-v0") == 0
-    assert (folder / "policy.json").exists()
+    assert run("export", "runs", "policy.onnx", "--env", "own_module:Own-v0") == 0
+    assert (folder / "policy.onnx").exists()
     forget()
     assert run("train", "--resume", "runs", "--timesteps", "20", "--quiet") == 2
     assert "add --env own_module:Own-v0" in said(capsys)[-1]

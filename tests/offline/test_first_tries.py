@@ -1,9 +1,5 @@
 """What a person with a log of episodes tries first works, or is answered with what to do."""
 
-import json
-import subprocess
-import sys
-
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -61,13 +57,3 @@ def test_done_is_understood_or_asked_about():
         BLSPI(BASIS).fit(frame)
     fitted = BLSPI(BASIS, discount=0.8, columns=Columns(ends="terminated")).fit(frame)
     assert fitted.act(STATE) in ACTIONS
-
-
-def test_another_program_can_ask(tmp_path):
-    policy = BLSPI(BASIS, discount=0.8).fit(ROWS).policy()
-    policy.export(tmp_path / "policy.py")
-    command = [sys.executable, "-I", "-S", str(tmp_path / "policy.py")]
-    said = subprocess.run(
-        command, input=json.dumps(STATE), capture_output=True, text=True, check=True
-    )
-    assert json.loads(said.stdout) == policy.act(STATE)

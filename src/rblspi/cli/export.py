@@ -15,20 +15,17 @@ def export(
     saved: Selection,
     out: Annotated[
         Path,
-        typer.Argument(
-            metavar="FILE",
-            help="policy.json, policy.py: a module without packages, or policy.onnx.",
-        ),
+        typer.Argument(metavar="FILE.onnx", help="A graph in float64 for ONNX Runtime."),
     ],
     std: Annotated[
-        bool, typer.Option("--std", help="Write what standard deviations need, too.")
+        bool, typer.Option("--std", help="Let it compute standard deviations, too.")
     ] = False,
 ) -> None:
-    """Write a saved agent or policy for other programs, as JSON, a Python module or ONNX."""
+    """Write a saved agent or policy for other programs, as ONNX."""
     loaded = saved.load()
     policy = loaded.policy()
     policy.export(out, std or None)
     print(f"{out}: {policy.actions} actions, {policy.features.size} features each")
 
 
-COMMAND = Command(export, "runs/logs policy.json")
+COMMAND = Command(export, "runs/logs policy.onnx")

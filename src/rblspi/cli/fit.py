@@ -143,7 +143,7 @@ def _save(estimator: Any, job: Job, trust: TrustReport | None, folder: Path) -> 
     if trust is not None:
         found = replace(found, provenance={**found.provenance, "trust": trust.plain()})
     found.save(folder / POLICY)
-    then = f"export {folder} policy.py" if job.env is None else f"evaluate {folder}"
+    then = f"export {folder} policy.onnx" if job.env is None else f"evaluate {folder}"
     print(f"saved in {folder}: next, rblspi {then}")
 
 

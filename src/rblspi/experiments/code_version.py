@@ -28,6 +28,7 @@ LEFT_OUT = {
     *("rblspi.experiments.definitions", "rblspi.features.conversion", "rblspi.features.default"),
     *("rblspi.offline.values", "rblspi.online.agent_file", "rblspi.online.callbacks"),
     *(
+        "rblspi.policies.onnx_graph",
         "rblspi.policies.policy_file",
         "rblspi.policies.values",
         "rblspi.registry",

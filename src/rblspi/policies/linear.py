@@ -218,20 +218,18 @@ class LinearPolicy:
         policy_file.save(self, path)
 
     def export(self, path: str | PathLike[str], std: bool | None = None) -> None:
-        """Write the policy for other programs.
+        """Write the policy for other programs: a graph in float64 for ONNX Runtime.
 
         Parameters
         ----------
         path : path
-            A name that ends in .json: everything as numbers, see docs/policy-json.md. Or in .py: a
-            module that needs no other package. Or in .onnx: a graph in float64 for ONNX Runtime.
+            A name that ends in .onnx.
         std : bool, optional
-            Whether standard deviations can be computed from what is written; by default only if
-            the policy is pessimistic.
+            Whether the graph computes standard deviations; by default if the policy is pessimistic.
         """
-        from rblspi.policies import export
+        from rblspi.policies import onnx_graph
 
-        export.export(self, path, std)
+        onnx_graph.write(self, path, bool(self.pessimism) if std is None else std)
 
     @staticmethod
     def load(path: str | PathLike[str], basis: BasisLike | None = None) -> LinearPolicy:

@@ -13,12 +13,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rblspi.core.archive import printable
+from rblspi.core.files import replacing
+from rblspi.features import BASES
 from rblspi.features.composition import emit
 
 if TYPE_CHECKING:
@@ -30,18 +34,25 @@ OPSETS = {"": 17, "ai.onnx.ml": 3}
 IR_VERSION = 8
 
 
-def onnx_file(policy: LinearPolicy, std: bool) -> bytes:
-    """The bytes of an ONNX file.
-
-    Parameters
-    ----------
-    policy : LinearPolicy
-    std : bool
-        Whether to write down what standard deviations need: n x n numbers for every action.
-    """
-    posterior = policy.posterior
-    if std and posterior is None:
+def write(policy: LinearPolicy, path: str | PathLike[str], std: bool) -> None:
+    """Write a policy as ONNX; with ``std`` also n x n numbers for every action."""
+    target = Path(path)
+    if target.suffix != ".onnx":
+        raise ValueError(f"{path}: a policy is exported as .onnx")
+    if std and policy.posterior is None:
         raise ValueError("std=True: the policy has no posterior, and knows no standard deviation")
+    if not policy.features.stages:
+        raise ValueError(
+            f"{policy.basis} cannot be exported: it is no basis of this library; "
+            f"{', '.join(BASES)} are"
+        )
+    content = _content(policy, std)
+    with replacing(target) as temporary:
+        temporary.write_bytes(content)
+
+
+def _content(policy: LinearPolicy, std: bool) -> bytes:
+    posterior = policy.posterior
     graph = _Graph()
     times = emit(policy.features, graph, _observation(graph, policy))
     scores = graph.named("values", times(policy.weights_by_action.T))

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rblspi.core.progress import say
-from rblspi.core.types import Matrix
+from rblspi.core.types import Matrix, Vector
+from rblspi.features import BASES
+from rblspi.features import primitives as p
 from rblspi.plotting.domain import Domain
 from rblspi.plotting.maps import action_colours, ask
-from rblspi.policies.export import basis_numbers
 from rblspi.policies.linear import LinearPolicy
 from rblspi.policies.values import LITTLE_KNOWN, ValuePosterior
 
@@ -154,3 +155,79 @@ def _encoded(numbers: Any, kind: Any) -> str:
     """Numbers in base64, in the order of bytes that browsers have."""
     array: NDArray[Any] = np.ascontiguousarray(numbers).astype(np.dtype(kind).newbyteorder("<"))
     return base64.b64encode(array.tobytes()).decode()
+
+
+def basis_numbers(policy: LinearPolicy) -> dict[str, Any]:
+    """The numbers of the basis, by name."""
+    stages = policy.features.stages
+    if not stages:
+        raise ValueError(
+            f"{policy.basis} cannot be exported: it is no basis of this library; "
+            f"{', '.join(BASES)} are"
+        )
+    kind, found = _numbers([stage.code for stage in stages], [s.parameters for s in stages])
+    return {"kind": kind} | {
+        name: value.tolist() if isinstance(value, np.ndarray) else value
+        for name, value in found.items()
+    }
+
+
+def _numbers(codes: list[int], parameters: list[Vector]) -> tuple[str, dict[str, Any]]:
+    last = parameters[-1]
+    low, slope = parameters[0].reshape(-1, 4).T[:2] if codes[0] == p.SCALE else (last, last)
+    line = {"low": low, "slope": slope}
+    if codes[-1] == p.GAUSSIANS:
+        return "RBFGrid", _rbf_grid(last)
+    if codes[-1] == p.PRODUCTS:
+        return "RBFGridWithAngles", _rbf_grid_with_angles(parameters[0])
+    if codes[-1] == p.MONOMIALS:
+        return "Polynomial", line | {"products": last.astype(np.int64).reshape(-1, 2)}
+    if codes[-1] == p.COSINES:
+        return "Fourier", line | {"order": last.astype(np.int64)}
+    if codes[-1] == p.WAVES:
+        matrix = parameters[2].reshape(-1, len(parameters[2]) // (1 + _rows(parameters[1])))[1:]
+        return "RandomFourier", line | {"circles": parameters[1] > 0, "frequencies": matrix}
+    if codes[-1] == p.INTERPOLATION:
+        vertices, low, slope, kinds = last.reshape(-1, 4).T
+        grid = {"vertices": vertices.astype(np.int64), "low": low, "slope": slope}
+        if kinds.any():
+            return "MultilinearWithAngles", grid | {"kinds": kinds.astype(np.int64)}
+        return "Multilinear", grid
+    if codes[-1] == p.TILES:
+        tiles = last[2 : 2 + len(line["low"])]
+        moves = last[2 + len(tiles) :].reshape(-1, len(tiles))
+        return "TileCoding", line | {
+            "tiles": tiles.astype(np.int64),
+            "active": float(last[1]),
+            "displacements": moves,
+        }
+    kind = "OneHotJoint" if p.COMBINATION in codes else "OneHot"
+    return kind, {"first": low, "counts": parameters[1].astype(np.int64)}
+
+
+def _rows(circular: Vector) -> int:
+    return len(circular) + int(circular.sum())
+
+
+def _rbf_grid(parameters: Vector) -> dict[str, Any]:
+    centres: list[list[float]] = []
+    widths: list[float] = []
+    position = 0
+    while position < len(parameters):  # the last dimension comes first
+        cells = int(parameters[position])
+        widths.insert(0, 1.0 / float(parameters[position + 1]))
+        centres.insert(0, parameters[position + 4 : position + 4 + cells].tolist())
+        position += 4 + 2 * cells
+    return {"centres": centres, "widths": widths}
+
+
+def _rbf_grid_with_angles(parameters: Vector) -> dict[str, Any]:
+    axes: list[tuple[list[float], float, float]] = []
+    position = 0
+    while position < len(parameters):
+        cells, turn, precision = int(parameters[position]), *parameters[position + 1 : position + 3]
+        centres = parameters[position + 3 : position + 3 + cells].tolist()
+        axes.append((centres, float(turn), float(precision)))
+        position += 3 + cells
+    names = ("centres", "turns", "precisions")
+    return {name: [axis[i] for axis in axes] for i, name in enumerate(names)}
