@@ -22,7 +22,7 @@ from typing import Any
 for _library in ("OPENBLAS", "OMP", "MKL"):
     os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
 
-from rblspi.environments.bsuite_ import RULES, BsuiteEnvironment, History, score, settings
+from benchmarks.bsuite_rules import RULES, BsuiteEnvironment, History, score, settings
 from rblspi.online.factory import default_for
 
 #: numbers of the settings of every experiment: all where a run takes seconds, and as many as there

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from rblspi.environments import bsuite_
-from rblspi.environments.bsuite_ import BsuiteEnvironment, History, first_solved, score
+from benchmarks import bsuite_rules
+from benchmarks.bsuite_rules import BsuiteEnvironment, History, first_solved, score
 
 
 class Step(NamedTuple):
@@ -62,7 +62,7 @@ class Board:
 
 @pytest.fixture
 def board(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bsuite_, "_load", lambda name: Board())
+    monkeypatch.setattr(bsuite_rules, "_load", lambda name: Board())
 
 
 def test_an_episode_is_noted_when_it_ends(board: None) -> None:
@@ -101,9 +101,9 @@ def test_a_board_of_catch_is_the_ball_and_the_paddle() -> None:
         for paddle in range(5):
             board = np.zeros((10, 5))
             board[ball // 5, ball % 5] = board[9, paddle] = 1.0
-            seen.add(bsuite_._catch_number(board))
+            seen.add(bsuite_rules._catch_number(board))
     assert len(seen) == 225
-    assert max(seen) < bsuite_._TABLES["catch"].states((10, 5))
+    assert max(seen) < bsuite_rules._TABLES["catch"].states((10, 5))
 
 
 def history(returns: list[float], **sums: list[float]) -> History:
@@ -143,11 +143,11 @@ def test_a_deep_sea_is_solved_when_few_episodes_were_bad_and_in_time() -> None:
         score("mnist", {})
 
 
-@pytest.mark.parametrize("name", sorted(bsuite_.RULES))
+@pytest.mark.parametrize("name", sorted(bsuite_rules.RULES))
 def test_environments_of_bsuite(name: str) -> None:
     pytest.importorskip("bsuite")
-    given = bsuite_.settings(name)
-    for table in {False, name in bsuite_._TABLES}:
+    given = bsuite_rules.settings(name)
+    for table in {False, name in bsuite_rules._TABLES}:
         env = BsuiteEnvironment(f"{name}/0", table)
         seen, _ = env.reset(seed=0)
         while len(env.history.returns) < 2:
@@ -180,7 +180,7 @@ NOTES: dict[str, dict[str, float]] = {
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", sorted(bsuite_.RULES))
+@pytest.mark.parametrize("name", sorted(bsuite_rules.RULES))
 def test_scores_are_those_of_bsuite(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its analysis runs with a method that pandas no longer has."""
     pytest.importorskip("bsuite")

@@ -6,10 +6,16 @@ import pytest
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Text, Tuple, flatten
 from gymnasium.vector.utils import batch_space
 
-from rblspi.environments.spaces import describe_space, space_from
-from rblspi.environments.vectors import as_vector, as_vectors, vector_space
+from rblspi.environments.spaces import (
+    as_vector,
+    as_vectors,
+    describe_space,
+    limits,
+    space_from,
+    states_of,
+    vector_space,
+)
 from rblspi.features import OneHot, Polynomial, RBFGrid, default_basis
-from rblspi.features.bounds import limits, states_of
 
 HAND = Tuple((Discrete(32), Discrete(11), Discrete(2)))
 MIXED = Dict(

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rblspi.features.angles import LINE, PAIR, components, coordinates_of, find_angles
+from rblspi.features.bounds import components, coordinates_of, find_angles
+from rblspi.features.primitives import LINE, PAIR
 
 ONE, FREE = np.ones(4), np.full(4, np.inf)
 RNG = np.random.default_rng(0)

@@ -254,8 +254,8 @@ def _require_plausible_actions(estimator: Any, job: Job) -> None:
 
 def _default_basis(job: Job) -> Basis:
     """The default basis, scaled to the data where the environment has no bounds."""
+    from rblspi.environments.spaces import input_size
     from rblspi.features import default_basis
-    from rblspi.features.bounds import input_size
     from rblspi.offline.accumulation import not_empty
     from rblspi.offline.model_selection import first_rows
 

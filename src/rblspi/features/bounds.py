@@ -1,77 +1,30 @@
-"""Bounds of the observations, from an observation space or from the user."""
+"""The range of each dimension of an observation, and which dimensions are angles.
+
+An angle is either one component, a number on a circle, or two neighbouring components: its cosine
+and its sine, in either order. The coordinates of an observation are its components, with atan2 of
+every such pair in place of the two.
+"""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
-from gymnasium.spaces import Discrete, MultiDiscrete
 
-from rblspi.core.types import Mask, Vector
-from rblspi.environments.vectors import has_image, vector_space
+from rblspi.core.types import Mask, Matrix, Vector
+from rblspi.environments.spaces import is_unbounded, limits
+from rblspi.features.primitives import CIRCLE, LINE, PAIR, first_components
 
 Bound = float | Sequence[float] | None
 Counts = int | Sequence[int]
 Angles = int | Sequence[int] | None
+#: components that are angles, such as 2, and pairs of them that are one, such as (0, 1)
+AnglesAndPairs = int | Sequence[int | Sequence[int]] | None
 
-
-def observation_shape(space: gym.Space[Any]) -> tuple[int, ...]:
-    """The shape of one observation; () in a Discrete space, (d,) where parts are flattened."""
-    return tuple(vector_space(space).shape or ())
-
-
-def input_size(space: gym.Space[Any]) -> int:
-    """The number of components of an observation in this space."""
-    return math.prod(observation_shape(space))
-
-
-def finite_values(space: gym.Space[Any]) -> tuple[Vector, Vector] | None:
-    """The first value and the number of values of each component, if they are whole numbers.
-
-    None where they are not, or where they have no bounds.
-    """
-    vectors = vector_space(space)
-    if isinstance(vectors, Discrete):
-        return _flat(vectors.start), _flat(vectors.n)
-    if isinstance(vectors, MultiDiscrete):
-        return _flat(vectors.start), _flat(vectors.nvec)
-    low, high = _flat(vectors.low), _flat(vectors.high)
-    if not np.issubdtype(vectors.dtype, np.integer) or is_unbounded(low, high).any():
-        return None
-    return low, high - low + 1.0
-
-
-def states_of(space: gym.Space[Any]) -> int | None:
-    """How many different observations there are; None where they are not finitely many."""
-    found = finite_values(space)
-    return None if found is None else math.prod(int(count) for count in found[1])
-
-
-def limits(space: gym.Space[Any]) -> tuple[Vector, Vector]:
-    """The lowest and the highest value of each dimension in the space; may be infinite."""
-    vectors = vector_space(space)
-    if has_image(space):
-        raise TypeError(
-            f"observation space {space} has images: these features are for a few numbers, such as "
-            "positions and velocities. Wrap the environment so that it gives these, or pass a "
-            "basis of your own, a function that makes a vector of features of an image"
-        )
-    if isinstance(vectors, Discrete | MultiDiscrete):
-        lower, count = finite_values(vectors) or (np.empty(0), np.empty(0))
-        return lower, lower + count - 1
-    return _flat(vectors.low), _flat(vectors.high)
-
-
-def is_unbounded(lower: Vector, upper: Vector) -> Mask:
-    """Which dimensions lack a bound.
-
-    A Box of float32 may mark a missing bound by the largest float32 instead of infinity. The
-    negation makes NaN count as a missing bound.
-    """
-    return ~((np.abs(lower) < 1e30) & (np.abs(upper) < 1e30))
+#: of x^2 + y^2 = 1 where x and y are rounded to float32
+_ROUNDING = 1e-6
 
 
 def bounds(
@@ -104,6 +57,35 @@ def bounds(
     return lower, upper
 
 
+def per_dimension(name: str, given: float | Sequence[float], size: int) -> Vector:
+    """One value for each dimension, given a single value for all of them or one for each."""
+    value = np.asarray(given, dtype=np.float64)
+    if value.ndim > 0 and value.shape != (size,):
+        raise ValueError(
+            f"{name}={given} has {value.size} values, but an observation has {size} dimensions"
+        )
+    return np.broadcast_to(value, (size,)).copy()
+
+
+def widths_per_dimension(given: float | Sequence[float], size: int) -> Vector:
+    """The width of a Gaussian along each dimension."""
+    width = per_dimension("width", given, size)
+    if not ((width > 0) & np.isfinite(width)).all():
+        raise ValueError(f"width={given} must be positive")
+    return width
+
+
+def counts_per_dimension(name: str, given: Counts, size: int, least: int = 1) -> list[int]:
+    """One whole number for each dimension, at least ``least``."""
+    value = per_dimension(name, given, size)
+    if not ((value >= least) & (value == np.floor(value)) & np.isfinite(value)).all():
+        raise ValueError(f"{name}={given} must be whole numbers, {least} or more")
+    return [int(count) for count in value]
+
+
+# Angles -------------------------------------------------------------------------------------------
+
+
 def circles(lower: Vector, upper: Vector, angles: Angles = None) -> Mask:
     """Which dimensions are a circle: those given, or those with the bounds -pi and pi."""
     if angles is None:  # bounds may be written with the precision of float32
@@ -116,23 +98,63 @@ def circles(lower: Vector, upper: Vector, angles: Angles = None) -> Mask:
     return np.isin(np.arange(len(lower)), given)
 
 
-def per_dimension(name: str, given: float | Sequence[float], size: int) -> Vector:
-    """One value for each dimension, given a single value for all of them or one for each."""
-    value = np.asarray(given, dtype=np.float64)
-    if value.ndim > 0 and value.shape != (size,):
+def components(angles: AnglesAndPairs) -> tuple[int, ...] | None:
+    """All components that are an angle or belong to one; None where angles are not given."""
+    if angles is None:
+        return None
+    given = angles if isinstance(angles, Sequence) else (angles,)
+    parts = (angle if isinstance(angle, Sequence) else (angle,) for angle in given)
+    return tuple(component for part in parts for component in part)
+
+
+def kinds_of_coordinates(low: Vector, high: Vector, angles: AnglesAndPairs) -> Vector:
+    """LINE, CIRCLE or PAIR for each coordinate of observations with these bounds."""
+    single = circles(low, high, components(angles))
+    given = angles if isinstance(angles, Sequence) else ()
+    pairs = [tuple(angle) for angle in given if isinstance(angle, Sequence)]
+    firsts = {pair[0] for pair in pairs if len(pair) == 2 and pair[1] == pair[0] + 1}
+    if len(set(components(given) or ())) < len(components(given) or ()) or len(firsts) < len(pairs):
         raise ValueError(
-            f"{name}={given} has {value.size} values, but an observation has {size} dimensions"
+            f"angles={angles}: a pair is two neighbouring components, such as (0, 1), and no "
+            "component belongs to two angles"
         )
-    return np.broadcast_to(value, (size,)).copy()
+    kinds = [
+        PAIR if d in firsts else CIRCLE if single[d] else LINE
+        for d in range(len(low))
+        if d - 1 not in firsts
+    ]
+    return np.array(kinds, np.float64)
 
 
-def counts_per_dimension(name: str, given: Counts, size: int, least: int = 1) -> list[int]:
-    """One whole number for each dimension, at least ``least``."""
-    value = per_dimension(name, given, size)
-    if not ((value >= least) & (value == np.floor(value)) & np.isfinite(value)).all():
-        raise ValueError(f"{name}={given} must be whole numbers, {least} or more")
-    return [int(count) for count in value]
+def coordinates_of(observations: Matrix, kinds: Vector) -> Matrix:
+    """The coordinates of observations, shape (N, d), as rows."""
+    x = observations[:, first_components(kinds)].astype(np.float64)
+    pairs = kinds == PAIR
+    x[:, pairs] = np.arctan2(observations[:, first_components(kinds)[pairs] + 1], x[:, pairs])
+    return x
 
 
-def _flat(value: Any) -> Vector:
-    return np.asarray(value, dtype=np.float64).ravel()
+def find_angles(
+    low: Vector, high: Vector, scout: Callable[[], Matrix]
+) -> tuple[int | tuple[int, int], ...]:
+    """The angles in observations within these bounds, which may be infinite.
+
+    Those are components with the bounds -pi and pi, and neighbours that lie on the unit circle in
+    all that ``scout`` returns, shape (N, d). It is called only where the bounds allow such pairs.
+    """
+    single = circles(low, high)
+    free = (np.isclose(low, -1.0) & np.isclose(high, 1.0)) | is_unbounded(low, high)
+    pairs = _on_unit_circle(scout(), free) if (free[1:] & free[:-1]).any() else []
+    return (*np.flatnonzero(single).tolist(), *pairs)
+
+
+def _on_unit_circle(seen: Matrix, free: Mask) -> list[tuple[int, int]]:
+    """Neighbours that lie on the unit circle, and on more of it than two indicators do."""
+    pairs: list[tuple[int, int]] = []
+    for d in range(seen.shape[1] - 1):
+        x, y = seen[:, d], seen[:, d + 1]
+        taken = bool(pairs) and pairs[-1][1] == d
+        on_circle = (np.abs(x * x + y * y - 1.0) <= _ROUNDING).all()
+        if free[d] and free[d + 1] and not taken and on_circle and len(np.unique(x)) > 2:
+            pairs.append((d, d + 1))
+    return pairs

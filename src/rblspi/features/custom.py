@@ -15,8 +15,9 @@ from numba.core.errors import NumbaError
 
 from rblspi.core.compiled import FEATURES, is_compiled
 from rblspi.core.types import Matrix, Vector
+from rblspi.environments.spaces import observation_shape
 from rblspi.features.base import Basis, Features, constant_at
-from rblspi.features.bounds import counts_per_dimension, observation_shape
+from rblspi.features.bounds import counts_per_dimension
 
 #: observations in which a feature of the user's is the same if it is a constant
 SAMPLES = 8

@@ -11,10 +11,9 @@ import gymnasium as gym
 import numpy as np
 
 from rblspi.core.types import Mask, Matrix, Vector
-from rblspi.environments.vectors import vector_space
-from rblspi.features.angles import components, find_angles
+from rblspi.environments.spaces import is_unbounded, limits, states_of, vector_space
 from rblspi.features.base import Basis
-from rblspi.features.bounds import bounds, circles, is_unbounded, limits, per_dimension, states_of
+from rblspi.features.bounds import bounds, circles, components, find_angles, per_dimension
 from rblspi.features.multilinear import Multilinear
 from rblspi.features.one_hot import OneHot
 from rblspi.features.polynomial import Polynomial

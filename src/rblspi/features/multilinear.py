@@ -11,9 +11,16 @@ import gymnasium as gym
 import numpy as np
 
 from rblspi.core.types import Mask, Matrix, Vector
-from rblspi.features.angles import AnglesAndPairs, components, kinds_of_coordinates
+from rblspi.environments.spaces import observation_shape
 from rblspi.features.base import Basis, Features
-from rblspi.features.bounds import Bound, bounds, counts_per_dimension, observation_shape
+from rblspi.features.bounds import (
+    AnglesAndPairs,
+    Bound,
+    bounds,
+    components,
+    counts_per_dimension,
+    kinds_of_coordinates,
+)
 from rblspi.features.composition import composed
 from rblspi.features.primitives import (
     LINE,

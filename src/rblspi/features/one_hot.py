@@ -8,8 +8,8 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
+from rblspi.environments.spaces import finite_values, observation_shape, states_of
 from rblspi.features.base import Basis, Features
-from rblspi.features.bounds import finite_values, observation_shape, states_of
 from rblspi.features.composition import composed
 from rblspi.features.primitives import combination, indicators, scale
 

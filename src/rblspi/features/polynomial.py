@@ -10,8 +10,9 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
+from rblspi.environments.spaces import observation_shape
 from rblspi.features.base import Basis, Features, constant_at
-from rblspi.features.bounds import Bound, bounds, counts_per_dimension, observation_shape
+from rblspi.features.bounds import Bound, bounds, counts_per_dimension
 from rblspi.features.composition import composed
 from rblspi.features.primitives import monomials, scale
 

@@ -12,6 +12,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from rblspi.core.types import Matrix
+from rblspi.environments.spaces import observation_shape
 from rblspi.features.base import Basis, Features
 from rblspi.features.bounds import (
     Angles,
@@ -19,8 +20,7 @@ from rblspi.features.bounds import (
     bounds,
     circles,
     counts_per_dimension,
-    observation_shape,
-    per_dimension,
+    widths_per_dimension,
 )
 from rblspi.features.composition import composed
 from rblspi.features.primitives import affine, rings, scale, waves
@@ -71,9 +71,7 @@ class RandomFourier(Basis):
         low, high = bounds(space, self.low, self.high, self.angles)
         circular = circles(low, high, self.angles)
         given = math.sqrt(len(low) / 6.0) if self.width is None else self.width
-        width = per_dimension("width", given, len(low))
-        if not ((width > 0) & np.isfinite(width)).all():
-            raise ValueError(f"width={self.width} must be positive")
+        width = widths_per_dimension(given, len(low))
         (size,) = counts_per_dimension("features", self.features, 1, least=2)
         if size % 2:
             raise ValueError(

@@ -11,6 +11,7 @@ import gymnasium as gym
 import numpy as np
 
 from rblspi.core.types import Vector
+from rblspi.environments.spaces import observation_shape
 from rblspi.features.base import Basis, Features
 from rblspi.features.bounds import (
     Angles,
@@ -18,8 +19,7 @@ from rblspi.features.bounds import (
     bounds,
     circles,
     counts_per_dimension,
-    observation_shape,
-    per_dimension,
+    widths_per_dimension,
 )
 from rblspi.features.composition import composed
 from rblspi.features.primitives import Bumps, bumps, gaussians, products
@@ -60,9 +60,7 @@ class RBFGrid(Basis):
         low, high = bounds(space, self.low, self.high, self.angles)
         least = 2 if self.centres == "edge" else 1
         cells = counts_per_dimension("cells", self.cells, len(low), least)
-        width = per_dimension("width", self.width, len(low))
-        if not ((width > 0) & np.isfinite(width)).all():
-            raise ValueError(f"width={self.width} must be positive")
+        width = widths_per_dimension(self.width, len(low))
         self._require_feasible(math.prod(cells) + 1)
         circular = circles(low, high, self.angles)
         lines = [

@@ -10,8 +10,8 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from rblspi.core.types import Matrix, Vector
+from rblspi.environments.spaces import limits, observation_shape, states_of
 from rblspi.features.base import Basis, Features
-from rblspi.features.bounds import limits, observation_shape, states_of
 from rblspi.features.one_hot import OneHot
 from rblspi.features.rbf import RBFGrid
 

@@ -11,8 +11,9 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
+from rblspi.environments.spaces import observation_shape
 from rblspi.features.base import Basis, Features
-from rblspi.features.bounds import Bound, bounds, counts_per_dimension, observation_shape
+from rblspi.features.bounds import Bound, bounds, counts_per_dimension
 from rblspi.features.composition import composed
 from rblspi.features.primitives import scale, tiles
 

@@ -19,9 +19,9 @@ from rblspi.data.encoding import Encoding
 from rblspi.data.periods import PeriodLike
 from rblspi.data.transitions import Transitions
 from rblspi.environments.lookup import describe, discrete_actions, make
+from rblspi.environments.spaces import observation_shape
 from rblspi.features import BasisLike, Features, as_basis
 from rblspi.features.base import MOST_FEATURES
-from rblspi.features.bounds import observation_shape
 from rblspi.model.statistics import Statistics
 from rblspi.offline.accumulation import Data, PolicySums, Problem, batch_rows, chunks_of
 from rblspi.offline.observed_space import build_features

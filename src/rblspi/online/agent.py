@@ -23,8 +23,7 @@ from rblspi.core.progress import Tell, progress
 from rblspi.core.types import Array, Matrix, Vector
 from rblspi.data.transitions import Transitions
 from rblspi.environments.lookup import EnvironmentLike, describe, discrete_actions, make
-from rblspi.environments.masks import action_mask
-from rblspi.environments.vectors import as_vectors
+from rblspi.environments.spaces import action_mask, as_vectors
 from rblspi.features import Basis, BasisLike, as_basis, default_basis, with_bounds
 from rblspi.model.posterior import Posterior
 from rblspi.policies.choice import EpsilonGreedy, Greedy

@@ -22,8 +22,8 @@ from rblspi.core.archive import FileError, short
 from rblspi.core.check import LARGEST_COUNT
 from rblspi.core.types import Vector
 from rblspi.environments.lookup import EnvironmentLike, describe, make, make_described
+from rblspi.environments.spaces import limits
 from rblspi.features import BasisLike, as_basis, basis_from_settings
-from rblspi.features.bounds import limits
 from rblspi.registry import class_of, name_of
 from rblspi.rollout.memory import KEPT
 

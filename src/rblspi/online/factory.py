@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from rblspi.environments.lookup import EnvironmentLike, make
+from rblspi.environments.spaces import input_size, limits, states_of
 from rblspi.features import BasisLike
-from rblspi.features.angles import find_angles
-from rblspi.features.bounds import input_size, limits, states_of
+from rblspi.features.bounds import find_angles
 from rblspi.online.agent import Agent
 from rblspi.registry import Algorithm
 from rblspi.registry import algorithm as registered

@@ -13,8 +13,7 @@ import numpy as np
 from rblspi.core.types import Matrix, Vector
 from rblspi.data.transitions import Transitions
 from rblspi.features import OneHot, RandomFourier
-from rblspi.features.angles import components
-from rblspi.features.bounds import bounds, circles
+from rblspi.features.bounds import bounds, circles, components
 from rblspi.model.posterior import FEW_DIGITS
 from rblspi.offline import LSPI, ConvergenceWarning
 from rblspi.online.agent import Agent

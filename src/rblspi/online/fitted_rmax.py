@@ -34,9 +34,9 @@ from rblspi.core.compiled import jit
 from rblspi.core.types import Mask, Matrix, Vector
 from rblspi.data.transitions import Transitions
 from rblspi.environments.lookup import EnvironmentLike, make
+from rblspi.environments.spaces import input_size
 from rblspi.features import Basis, BasisLike, Multilinear, as_basis, default_basis
-from rblspi.features.angles import components, coordinates_of
-from rblspi.features.bounds import bounds, circles, input_size
+from rblspi.features.bounds import bounds, circles, components, coordinates_of
 from rblspi.features.multilinear import Grid
 from rblspi.features.primitives import interpolate
 from rblspi.offline.fitted_q import attainable

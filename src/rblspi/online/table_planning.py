@@ -20,8 +20,8 @@ from rblspi.core import check
 from rblspi.core.compiled import jit_borrowing, jit_inlined
 from rblspi.core.types import Integers, Vector
 from rblspi.environments.lookup import EnvironmentLike, make
+from rblspi.environments.spaces import observation_shape, states_of
 from rblspi.features import BasisLike, OneHot, as_basis
-from rblspi.features.bounds import observation_shape, states_of
 from rblspi.online.agent import Agent, Cost
 from rblspi.online.table import ANYWHERE, MOST_OUTCOMES, Table, differs, end_of
 

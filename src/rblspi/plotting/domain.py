@@ -16,8 +16,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rblspi.core.types import Array, Matrix, Vector
-from rblspi.environments.vectors import as_vector, vector_space
-from rblspi.features.bounds import bounds, input_size, limits, observation_shape
+from rblspi.environments.spaces import (
+    as_vector,
+    input_size,
+    limits,
+    observation_shape,
+    vector_space,
+)
+from rblspi.features.bounds import bounds
 from rblspi.policies.linear import LinearPolicy
 from rblspi.rollout.evaluate import Actor, environment_for, greedy_act, policy_of
 from rblspi.rollout.steps import episodes as play

@@ -17,8 +17,7 @@ from rblspi.core.archive import printable
 from rblspi.core.types import Array, Integers, Matrix, Vector
 from rblspi.data.encoding import Encoding
 from rblspi.environments.lookup import make_described
-from rblspi.environments.masks import action_mask, checked_masks
-from rblspi.environments.vectors import as_vectors
+from rblspi.environments.spaces import action_mask, as_vectors, checked_masks
 from rblspi.features import Basis, BasisLike, Features
 from rblspi.model.posterior import Posterior
 from rblspi.policies.choice import EpsilonGreedy, Greedy, Pessimistic

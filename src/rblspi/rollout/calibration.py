@@ -20,7 +20,7 @@ from rblspi.core import check
 from rblspi.core.intervals import share_interval
 from rblspi.core.types import Array, Matrix
 from rblspi.environments.chain_walk import ChainWalk
-from rblspi.environments.vectors import as_vectors
+from rblspi.environments.spaces import as_vectors
 from rblspi.policies.linear import LinearPolicy
 from rblspi.policies.values import ValuePosterior
 from rblspi.rollout.evaluate import Actor, environment_for, policy_of, values_of

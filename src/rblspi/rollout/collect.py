@@ -18,10 +18,15 @@ from rblspi.core.types import Allowed, Integers, Mask, Matrix, Vector
 from rblspi.data.transitions import Transitions
 from rblspi.environments.base import runs_compiled
 from rblspi.environments.lookup import discrete_actions, make
-from rblspi.environments.masks import checked_masks
-from rblspi.environments.vectors import as_vector, as_vectors, vector_space
+from rblspi.environments.spaces import (
+    as_vector,
+    as_vectors,
+    checked_masks,
+    input_size,
+    observation_shape,
+    vector_space,
+)
 from rblspi.features.base import Features
-from rblspi.features.bounds import input_size, observation_shape
 from rblspi.policies.choice import random_action
 from rblspi.rollout.loop import EPISODES, STEPS, AgentFunctions
 from rblspi.rollout.session import Session

@@ -16,7 +16,7 @@ from rblspi.core import check
 from rblspi.core.intervals import Interval, mean_interval
 from rblspi.core.types import Array
 from rblspi.environments.lookup import make
-from rblspi.environments.vectors import ACTION_MASK
+from rblspi.environments.spaces import ACTION_MASK
 from rblspi.policies import values
 from rblspi.policies.linear import LinearPolicy
 from rblspi.policies.values import ValuePosterior

@@ -15,8 +15,7 @@ from rblspi.core.types import Allowed, Integers, Mask, Matrix, Vector
 from rblspi.environments.base import CompiledEnvironment, runs_compiled, step_limit
 from rblspi.environments.copies import Copies, info_of
 from rblspi.environments.lookup import discrete_actions
-from rblspi.environments.masks import action_mask, checked_masks
-from rblspi.environments.vectors import as_vector
+from rblspi.environments.spaces import action_mask, as_vector, checked_masks
 from rblspi.features.base import Features
 from rblspi.rollout.loop import (
     BAD_FEATURES,

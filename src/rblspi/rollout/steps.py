@@ -10,8 +10,7 @@ import gymnasium as gym
 import numpy as np
 
 from rblspi.core.types import Matrix
-from rblspi.environments.masks import action_mask
-from rblspi.environments.vectors import as_vector
+from rblspi.environments.spaces import action_mask, as_vector
 
 #: From an observation to an action of the environment's action space. Where the environment says
 #: which actions are allowed, it is called with ``action_masks``, too.

@@ -9,9 +9,7 @@ import numpy as np
 
 from rblspi.core.types import Allowed, Vector
 from rblspi.data.encoding import Encoding, Input, short
-from rblspi.environments.masks import action_mask, checked_masks
-from rblspi.environments.vectors import as_vector
-from rblspi.features.bounds import finite_values
+from rblspi.environments.spaces import action_mask, as_vector, checked_masks, finite_values
 from rblspi.policies.linear import LinearPolicy
 
 Item = TypeVar("Item")

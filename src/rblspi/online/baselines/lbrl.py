@@ -41,8 +41,8 @@ from rblspi.core import check
 from rblspi.core.types import Array, Matrix, Vector
 from rblspi.data.transitions import Transitions
 from rblspi.environments.lookup import EnvironmentLike
+from rblspi.environments.spaces import is_unbounded, limits
 from rblspi.features import BasisLike
-from rblspi.features.bounds import is_unbounded, limits
 from rblspi.model.matrix_normal import LinearModel, MatrixNormalInverseWishart
 from rblspi.online.planning_agent import PlanningAgent
 from rblspi.online.value_iteration import Regression, Rows, thin, value_iteration
