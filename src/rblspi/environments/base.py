@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -30,6 +31,12 @@ class Dynamics(NamedTuple):
     state_size: int
 
 
+def constants(domain: Any) -> Vector:
+    """The numbers of a domain that is a dataclass, in the order of its fields."""
+    names = [field.name for field in dataclasses.fields(domain) if field.name != "render_mode"]
+    return np.concatenate([np.ravel(getattr(domain, name)) for name in names], dtype=np.float64)
+
+
 class CompiledEnvironment(gym.Env[Any, Any]):
     """A Gymnasium environment whose dynamics are compiled functions.
 
@@ -44,6 +51,11 @@ class CompiledEnvironment(gym.Env[Any, Any]):
     action_space : gymnasium.spaces.Discrete
     render_mode : {"rgb_array", "human"}, optional
         Needs a subclass that implements `draw`.
+
+    Notes
+    -----
+    A domain with many constants is a dataclass: its fields are the arguments of the constructor,
+    and `constants` makes the parameters of the compiled functions of them.
     """
 
     metadata = {"render_modes": ["rgb_array", "human"], "render_fps": 30}  # noqa: RUF012
@@ -93,7 +105,7 @@ class CompiledEnvironment(gym.Env[Any, Any]):
         return self.observation(self.state), reward, terminated, truncated, {}
 
     def observation(self, state: Array) -> Any:
-        """What the outside sees of a state."""
+        """The observation in a state."""
         if isinstance(self.observation_space, gym.spaces.Discrete):
             return int(state[0])
         (size,) = self.observation_space.shape or ()
@@ -130,7 +142,7 @@ class CompiledEnvironment(gym.Env[Any, Any]):
             self.render()
 
 
-#: what compiled code replaces: a subclass with methods of its own has to run as Python
+#: methods that compiled code replaces: a subclass with its own has to run as Python
 _REPLACED = ("reset", "step", "observation")
 #: the wrappers of `gymnasium.make`, which the compiled loop makes needless
 _HARMLESS_WRAPPERS = (

@@ -22,6 +22,7 @@ learning control problems.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import gymnasium as gym
@@ -29,7 +30,7 @@ import numpy as np
 
 from rblspi.core.compiled import jit
 from rblspi.core.types import Array
-from rblspi.environments.base import CompiledEnvironment, Dynamics
+from rblspi.environments.base import CompiledEnvironment, Dynamics, constants
 from rblspi.environments.rendering import BLUE, GREY, INK, PALE, RED, Canvas, box, placed
 
 
@@ -72,6 +73,7 @@ def step(parameters: Array, state: Array, action: int, rng: Any) -> tuple[float,
     return (failure_reward if failed else step_reward), failed, False
 
 
+@dataclass(eq=False, repr=False)
 class CartPole(CompiledEnvironment):
     """Cart pole; action 0 pushes the cart left, action 1 right.
 
@@ -92,45 +94,37 @@ class CartPole(CompiledEnvironment):
 
     metadata = CompiledEnvironment.metadata | {"render_fps": 50}
 
-    def __init__(
-        self,
-        gravity: float = 9.8,
-        cart_mass: float = 1.0,
-        pole_mass: float = 0.1,
-        length: float = 0.5,
-        force: float = 10.0,
-        time_step: float = 0.02,
-        edge: float = 2.4,
-        fall_angle: float = math.pi / 6,
-        start: float = 0.05,
-        step_reward: float = 1.0,
-        failure_reward: float = 0.0,
-        render_mode: str | None = None,
-    ) -> None:
-        parameters = np.array(
-            [
-                *(gravity, cart_mass, pole_mass, length, force, time_step),
-                *(edge, fall_angle, start, step_reward, failure_reward),
-            ]
-        )
+    gravity: float = 9.8
+    cart_mass: float = 1.0
+    pole_mass: float = 0.1
+    length: float = 0.5
+    force: float = 10.0
+    time_step: float = 0.02
+    edge: float = 2.4
+    fall_angle: float = math.pi / 6
+    start: float = 0.05
+    step_reward: float = 1.0
+    failure_reward: float = 0.0
+    render_mode: str | None = None
+
+    def __post_init__(self) -> None:
         super().__init__(
-            Dynamics(reset, step, parameters, state_size=4),
+            Dynamics(reset, step, constants(self), state_size=4),
             gym.spaces.Box(-np.inf, np.inf, (4,), dtype=np.float64),
             gym.spaces.Discrete(2),
-            render_mode,
+            self.render_mode,
         )
 
     def draw(self, canvas: Canvas) -> None:
         """Draw the cart on its track, the pole, and the angles at which it has fallen."""
         position, _, angle, _ = self.state
-        edge, fall_angle = self.dynamics.parameters[6:8]
-        length, cart = drawn_sizes(edge, self.dynamics.parameters[3])
-        canvas.view(-1.38 * edge, 1.38 * edge, -6 * cart, length + 5 * cart)
-        for limit in (-fall_angle, fall_angle):
+        length, cart = drawn_sizes(self.edge, self.length)
+        canvas.view(-1.38 * self.edge, 1.38 * self.edge, -6 * cart, length + 5 * cart)
+        for limit in (-self.fall_angle, self.fall_angle):
             reach = 1.12 * length
             end = (position + reach * math.sin(limit), reach * math.cos(limit))
             canvas.line([(position, 0.0), end], RED, 1.2, dash=6)
-        draw_cart(canvas, position, angle, edge, self.dynamics.parameters[3])
+        draw_cart(canvas, position, angle, self.edge, self.length)
 
 
 def drawn_sizes(edge: float, length: float) -> tuple[float, float]:

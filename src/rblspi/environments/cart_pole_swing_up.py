@@ -22,6 +22,7 @@ n = 0 to 19 are ``height=n / 20, centre=1 - n / 20``.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import gymnasium as gym
@@ -30,9 +31,9 @@ import numpy as np
 from rblspi.core import check
 from rblspi.core.compiled import jit
 from rblspi.core.types import Array
-from rblspi.environments.base import CompiledEnvironment, Dynamics
+from rblspi.environments.base import CompiledEnvironment, Dynamics, constants
 from rblspi.environments.cart_pole import accelerations, draw_cart, drawn_sizes
-from rblspi.environments.rendering import Canvas, placed
+from rblspi.environments.rendering import GREEN, Canvas, placed
 
 
 @jit
@@ -79,76 +80,68 @@ def _euler_step(parameters: Array, state: Array, action: int) -> tuple[float, bo
     return (1.0 if upright else 0.0) - move_cost * abs(action - 1), off
 
 
+@dataclass(eq=False, repr=False)
 class CartPoleSwingUp(CompiledEnvironment):
     """Cart-pole swing-up; actions 0, 1, 2 push the cart left, not at all, right.
 
     Parameters
     ----------
+    gravity, cart_mass, pole_mass, length : float
+        The length is half that of the pole.
+    force, time_step : float
+        Newtons of a push, and seconds of an Euler step.
+    edge, start : float
+        The track reaches from -edge to edge; every variable starts within ``start`` of rest.
     height, slow, centre : float
         The pole is rewarded where its cosine is above ``height``, its angular velocity below
         ``slow`` and the cart less than ``centre`` from the middle: the difficulty.
     move_cost : float
         Of every push.
-    gravity, cart_mass, pole_mass, length : float
-        The length is half that of the pole.
-    force, time_step : float
-        Newtons of a push, and seconds of an Euler step.
+    max_velocity, max_spin : float
+        Bounds of the velocities of the cart and of the pole.
     hold : int
         Euler steps for which every action is held. Make the limit of episodes shorter by the same
         factor, ``gym.make(..., hold=10, max_episode_steps=100)``, to have the same task.
-    edge, start : float
-        The track reaches from -edge to edge; every variable starts within ``start`` of rest.
-    max_velocity, max_spin : float
-        Bounds of the velocities of the cart and of the pole.
     """
 
     metadata = CompiledEnvironment.metadata | {"render_fps": 100}
 
-    def __init__(
-        self,
-        height: float = 0.5,
-        slow: float = 1.0,
-        centre: float = 1.0,
-        move_cost: float = 0.1,
-        gravity: float = 9.8,
-        cart_mass: float = 1.0,
-        pole_mass: float = 0.1,
-        length: float = 0.5,
-        force: float = 10.0,
-        time_step: float = 0.01,
-        hold: int = 1,
-        edge: float = 3.0,
-        start: float = 0.05,
-        max_velocity: float = 5.0,
-        max_spin: float = 10.0,
-        render_mode: str | None = None,
-    ) -> None:
-        parameters = np.array(
-            [
-                *(gravity, cart_mass, pole_mass, length, force, time_step, edge, start),
-                *(height, slow, centre, move_cost, max_velocity, max_spin),
-                check.count("hold", hold),
-            ]
-        )
-        high = np.array([edge, max_velocity, 1.0, 1.0, max_spin])
+    gravity: float = 9.8
+    cart_mass: float = 1.0
+    pole_mass: float = 0.1
+    length: float = 0.5
+    force: float = 10.0
+    time_step: float = 0.01
+    edge: float = 3.0
+    start: float = 0.05
+    height: float = 0.5
+    slow: float = 1.0
+    centre: float = 1.0
+    move_cost: float = 0.1
+    max_velocity: float = 5.0
+    max_spin: float = 10.0
+    hold: int = 1
+    render_mode: str | None = None
+
+    def __post_init__(self) -> None:
+        check.count("hold", self.hold)
+        high = np.array([self.edge, self.max_velocity, 1.0, 1.0, self.max_spin])
         super().__init__(
-            Dynamics(reset, step, parameters, state_size=5),
+            Dynamics(reset, step, constants(self), state_size=5),
             gym.spaces.Box(-high, high, dtype=np.float64),
             gym.spaces.Discrete(3),
-            render_mode,
+            self.render_mode,
         )
 
     def draw(self, canvas: Canvas) -> None:
         """Draw the cart, the pole, and the sector in which it is rewarded."""
         position, _, cosine, sine, _ = self.state
-        edge, (height, _, centre) = self.dynamics.parameters[6], self.dynamics.parameters[8:11]
-        half_length = self.dynamics.parameters[3]
-        length, cart = drawn_sizes(edge, half_length)
-        canvas.view(-1.3 * edge, 1.3 * edge, -1.15 * length, 1.15 * length)
-        arc = np.linspace(-1.0, 1.0, 40) * math.acos(min(max(height, -1.0), 1.0))
+        length, cart = drawn_sizes(self.edge, self.length)
+        canvas.view(-1.3 * self.edge, 1.3 * self.edge, -1.15 * length, 1.15 * length)
+        arc = np.linspace(-1.0, 1.0, 40) * math.acos(min(max(self.height, -1.0), 1.0))
         rim = length * np.column_stack([np.sin(arc), np.cos(arc)])
         sector = placed(np.vstack([[(0.0, 0.0)], rim]), (position, 0.0))
-        canvas.polygon(sector, fill=(91, 143, 98, 60 if abs(position) < centre else 15))
+        canvas.polygon(sector, fill=(GREEN, 0.24 if abs(position) < self.centre else 0.06))
         ground = -1.45 * cart
-        canvas.line([(-centre, ground), (centre, ground)], "#5b8f62", 8)
-        draw_cart(canvas, position, math.atan2(sine, cosine), edge, half_length)
+        canvas.line([(-self.centre, ground), (self.centre, ground)], GREEN, 8)
+        draw_cart(canvas, position, math.atan2(sine, cosine), self.edge, self.length)

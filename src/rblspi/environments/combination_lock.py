@@ -99,10 +99,6 @@ class CombinationLock(FiniteEnvironment):
             render_mode,
         )
 
-    def optimal_return(self) -> float:
-        """The expected return of the best policy."""
-        return float(self.optimal_action_values(1.0)[0].max())
-
     def success_probabilities(self) -> Matrix:
         """The probability that an action turns out to be the right one, (length, actions)."""
         slip = self.dynamics.parameters[2]
@@ -147,4 +143,6 @@ class CombinationLock(FiniteEnvironment):
             action = str(self.combination[position])
             canvas.text((position, 1.25), action, min(15.0, 300 / length), GREEN)
         canvas.text((length - 0.3, 0.6), "+1", 16, GREEN)
-        canvas.text((canvas.left, canvas.top), "  right actions above", 14, GREY, anchor="la")
+        canvas.text(
+            (canvas.left, canvas.top), "  right actions above", 14, GREY, ha="left", va="top"
+        )

@@ -30,7 +30,7 @@ from rblspi.core.compiled import jit
 from rblspi.core.types import Array, Integers, Matrix
 from rblspi.environments.base import CompiledEnvironment, Dynamics
 from rblspi.environments.finite import FiniteEnvironment
-from rblspi.environments.rendering import BLUE, GREY, INK, ORANGE, PALE, Canvas, box, placed
+from rblspi.environments.rendering import BLUE, GREY, INK, ORANGE, PALE, Canvas, box, mixed, placed
 
 #: places in the state: the cell, counted row by row, and whether the episode is bad
 CELL, BAD = range(2)
@@ -114,10 +114,6 @@ class DeepSea(FiniteEnvironment):
             render_mode,
         )
 
-    def optimal_return(self) -> float:
-        """The expected return of the best policy."""
-        return float(self.optimal_action_values(1.0)[0].max())
-
     def transition_probabilities(self) -> Array:
         """P(s' | s, a), shape (actions, states, states), the last axis being s'.
 
@@ -145,9 +141,8 @@ class DeepSea(FiniteEnvironment):
         row, column = cell // size, cell % size
         canvas.view(-1.0, size, -size, 1.0)
         for depth in range(size):
-            water = tuple(round(top - (top - low) * depth / size) for top, low in _WATER)
             surface = placed(box(size, 1.0), ((size - 1) / 2, -depth - 0.5))
-            canvas.polygon(surface, fill=water)  # type: ignore[arg-type]
+            canvas.polygon(surface, fill=mixed("#e2f0fa", "#9ec2e0", depth / size))
         for line in np.arange(size + 1) - 0.5:
             canvas.line([(line, 0.5), (line, 0.5 - size)], PALE, 1)
             canvas.line([(-0.5, -line), (size - 0.5, -line)], PALE, 1)
@@ -157,8 +152,4 @@ class DeepSea(FiniteEnvironment):
         canvas.circle((column, -row), max(0.33, size / 60), fill=BLUE, outline="white", width=1.5)
         right = int(self.right_actions[cell])
         words = f"{right}: right\n{1 - right}: left"
-        canvas.text((size, 0.0), words, 14, INK, anchor="la")
-
-
-#: red, green and blue of the water, at the surface and at the ground
-_WATER = ((226, 158), (240, 194), (250, 224))
+        canvas.text((size, 0.0), words, 14, ha="left", va="top")

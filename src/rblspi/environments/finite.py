@@ -81,6 +81,10 @@ class FiniteEnvironment(CompiledEnvironment):
                 return action_values
             policy = better
 
+    def optimal_return(self) -> float:
+        """The expected return of the best policy, from state 0 and without a discount."""
+        return float(self.optimal_action_values(1.0)[0].max())
+
     def optimal_average_reward(self) -> float:
         """The largest mean reward of a step in the long run.
 

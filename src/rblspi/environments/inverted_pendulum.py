@@ -23,6 +23,7 @@ Lagoudakis and Parr (2003), Least-squares policy iteration.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import gymnasium as gym
@@ -30,7 +31,7 @@ import numpy as np
 
 from rblspi.core.compiled import jit
 from rblspi.core.types import Array
-from rblspi.environments.base import CompiledEnvironment, Dynamics
+from rblspi.environments.base import CompiledEnvironment, Dynamics, constants
 from rblspi.environments.rendering import BLUE, GREY, INK, ORANGE, PALE, Canvas, box, placed
 
 #: orders of the two integrators
@@ -79,6 +80,7 @@ def step(parameters: Array, state: Array, action: int, rng: Any) -> tuple[float,
     return (fall_reward if fallen else step_reward), fallen, False
 
 
+@dataclass(eq=False, repr=False)
 class InvertedPendulum(CompiledEnvironment):
     """Inverted pendulum; actions 0, 1, 2 push the cart left, not at all, right.
 
@@ -101,71 +103,56 @@ class InvertedPendulum(CompiledEnvironment):
 
     metadata = CompiledEnvironment.metadata | {"render_fps": 10}
 
-    def __init__(
-        self,
-        gravity: float = 9.8,
-        pendulum_mass: float = 2.0,
-        cart_mass: float = 8.0,
-        length: float = 0.5,
-        force: float = 50.0,
-        noise: float = 10.0,
-        time_step: float = 0.1,
-        fall_angle: float = math.pi / 2,
-        start: float = 0.2,
-        step_reward: float = 0.0,
-        fall_reward: float = -1.0,
-        order: int = RUNGE_KUTTA,
-        render_mode: str | None = None,
-    ) -> None:
-        if order not in (EULER, RUNGE_KUTTA):
-            raise ValueError(f"order={order} is neither {RUNGE_KUTTA} nor {EULER}")
-        parameters = np.array(
-            [
-                *(gravity, pendulum_mass, cart_mass, length, force, noise),
-                *(time_step, fall_angle, start, step_reward, fall_reward, order),
-            ]
-        )
+    gravity: float = 9.8
+    pendulum_mass: float = 2.0
+    cart_mass: float = 8.0
+    length: float = 0.5
+    force: float = 50.0
+    noise: float = 10.0
+    time_step: float = 0.1
+    fall_angle: float = math.pi / 2
+    start: float = 0.2
+    step_reward: float = 0.0
+    fall_reward: float = -1.0
+    order: int = RUNGE_KUTTA
+    render_mode: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.order not in (EULER, RUNGE_KUTTA):
+            raise ValueError(f"order={self.order} is neither {RUNGE_KUTTA} nor {EULER}")
         super().__init__(
-            Dynamics(reset, step, parameters, state_size=2),
+            Dynamics(reset, step, constants(self), state_size=2),
             gym.spaces.Box(-np.inf, np.inf, (2,), dtype=np.float64),
             gym.spaces.Discrete(3),
-            render_mode,
+            self.render_mode,
         )
 
     def draw(self, canvas: Canvas) -> None:
         """Draw the pendulum on its cart, with the angle between it and the vertical."""
         angle, velocity = self.state
-        length = 2 * self.dynamics.parameters[3]
+        length = 2 * self.length
         tip = (length * math.sin(angle), length * math.cos(angle))
         canvas.view(-1.8 * length, 1.8 * length, -0.75 * length, 1.65 * length)
         ground = -0.34 * length
-        canvas.polygon(
-            [
-                (canvas.left, ground),
-                (canvas.right, ground),
-                (canvas.right, canvas.bottom),
-                (canvas.left, canvas.bottom),
-            ],
-            fill="#eceff1",
-        )
+        corners = [(canvas.right, canvas.bottom), (canvas.left, canvas.bottom)]
+        canvas.polygon([(canvas.left, ground), (canvas.right, ground), *corners], fill="#eceff1")
         canvas.line([(canvas.left, ground), (canvas.right, ground)], GREY, 1.5)
         canvas.line([(0.0, 0.0), (0.0, 1.25 * length)], GREY, 1.2, dash=5)
         arc = np.linspace(0.0, angle, 40)
         sector = 0.62 * length * np.column_stack([np.sin(arc), np.cos(arc)])
-        canvas.polygon(np.vstack([[(0.0, 0.0)], sector]), fill=(227, 154, 45, 60))
+        canvas.polygon(np.vstack([[(0.0, 0.0)], sector]), fill=(ORANGE, 0.24))
         canvas.line(sector, ORANGE, 2)
         for x in (-0.2 * length, 0.2 * length):
             canvas.circle((x, ground + 0.08 * length), 0.08 * length, fill=INK)
             canvas.circle((x, ground + 0.08 * length), 0.03 * length, fill=PALE)
-        canvas.polygon(
-            placed(box(0.72 * length, 0.2 * length), (0.0, ground + 0.14 * length)),
-            fill=INK,
-        )
+        cart = placed(box(0.72 * length, 0.2 * length), (0.0, ground + 0.14 * length))
+        canvas.polygon(cart, fill=INK)
         canvas.line([(0.0, 0.0), tip], BLUE, 11)
         canvas.circle((0.0, 0.0), 0.05 * length, fill=PALE, outline=INK, width=2)
         canvas.text(
             (canvas.left + 0.1 * length, canvas.top - 0.12 * length),
             f"{math.degrees(angle):+.1f}°   {math.degrees(velocity):+.0f}°/s",
             15,
-            anchor="lt",
+            ha="left",
+            va="top",
         )

@@ -16,6 +16,7 @@ Moore (1990); Sutton and Barto (1998).
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import gymnasium as gym
@@ -23,7 +24,7 @@ import numpy as np
 
 from rblspi.core.compiled import jit
 from rblspi.core.types import Array
-from rblspi.environments.base import CompiledEnvironment, Dynamics
+from rblspi.environments.base import CompiledEnvironment, Dynamics, constants
 from rblspi.environments.rendering import BLUE, GREEN, GREY, INK, PALE, RED, Canvas, placed
 
 
@@ -50,48 +51,44 @@ def step(parameters: Array, state: Array, action: int, rng: Any) -> tuple[float,
     return (goal_reward if reached else step_reward), reached, False
 
 
+@dataclass(eq=False, repr=False)
 class MountainCar(CompiledEnvironment):
     """Mountain car with the reward of every step and of the goal as arguments.
 
     Parameters
     ----------
-    step_reward, goal_reward : float
-        Standard: -1 and 0. Sparse: 0 and 1.
     force, gravity, max_speed, wall, goal : float
         Constants of the dynamics.
     start : (float, float)
         The car starts at rest, uniformly between these positions.
+    step_reward, goal_reward : float
+        Standard: -1 and 0. Sparse: 0 and 1.
     """
 
-    def __init__(
-        self,
-        step_reward: float = -1.0,
-        goal_reward: float = 0.0,
-        force: float = 0.001,
-        gravity: float = 0.0025,
-        max_speed: float = 0.07,
-        wall: float = -1.2,
-        goal: float = 0.5,
-        start: tuple[float, float] = (-0.6, -0.4),
-        render_mode: str | None = None,
-    ) -> None:
-        parameters = np.array(
-            [force, gravity, max_speed, wall, goal, *start, step_reward, goal_reward]
-        )
+    force: float = 0.001
+    gravity: float = 0.0025
+    max_speed: float = 0.07
+    wall: float = -1.2
+    goal: float = 0.5
+    start: tuple[float, float] = (-0.6, -0.4)
+    step_reward: float = -1.0
+    goal_reward: float = 0.0
+    render_mode: str | None = None
+
+    def __post_init__(self) -> None:
+        low = np.array([self.wall, -self.max_speed])
+        high = np.array([self.goal, self.max_speed])
         super().__init__(
-            Dynamics(reset, step, parameters, state_size=2),
-            gym.spaces.Box(
-                np.array([wall, -max_speed]), np.array([goal, max_speed]), dtype=np.float64
-            ),
+            Dynamics(reset, step, constants(self), state_size=2),
+            gym.spaces.Box(low, high, dtype=np.float64),
             gym.spaces.Discrete(3),
-            render_mode,
+            self.render_mode,
         )
 
     def draw(self, canvas: Canvas) -> None:
         """Draw the car on its hill, with a wall on the left and a flag at the goal."""
         position = self.state[0]
-        wall, goal = self.dynamics.parameters[3:5]
-        bumper = wall - 0.11  # the position is that of the middle of the car
+        goal, bumper = self.goal, self.wall - 0.11  # the position is that of the middle of the car
         canvas.view(bumper - 0.06, goal + 0.14, -0.46, 0.76)
         road = np.linspace(canvas.left, canvas.right, 200)
         outline = np.column_stack([road, _height(road)])

@@ -16,45 +16,17 @@ Osband, Blundell, Pritzel and Van Roy (2016), Deep exploration via bootstrapped 
 
 from __future__ import annotations
 
-from typing import Any
-
-import gymnasium as gym
 import numpy as np
 
 from rblspi.core import check
-from rblspi.core.compiled import jit
-from rblspi.core.types import Array, Matrix
-from rblspi.environments.base import CompiledEnvironment, Dynamics
-from rblspi.environments.finite import FiniteEnvironment
-from rblspi.environments.rendering import INK, Canvas, draw_row
+from rblspi.environments.rendering import Canvas
+from rblspi.environments.row import LEFT, RIGHT, Row, straight
 
-LEFT, RIGHT = 0, 1
 #: steps of an episode beyond the number of states
 MORE_STEPS = 8
 
 
-@jit
-def reset(parameters: Array, state: Array, rng: Any) -> None:
-    """Start in the second state from the left; the second number of the state counts steps."""
-    state[0] = 1.0
-    state[1] = 0.0
-
-
-@jit
-def step(parameters: Array, state: Array, action: int, rng: Any) -> tuple[float, bool, bool]:
-    """Move; the reward is that of the state left."""
-    last, here = int(parameters[0]) - 1, int(state[0])
-    reward = 0.0
-    if action == LEFT and here == 0:
-        reward = parameters[1]
-    elif action == RIGHT and here == last:
-        reward = parameters[2]
-    state[0] = min(max(here + (1 if action == RIGHT else -1), 0), last)
-    state[1] += 1.0
-    return reward, False, state[1] >= last + 1 + MORE_STEPS
-
-
-class NChain(FiniteEnvironment):
+class NChain(Row):
     """N-chain; action 0 goes left, 1 right.
 
     Parameters
@@ -65,8 +37,6 @@ class NChain(FiniteEnvironment):
         For going left in the leftmost state, and for going right in the rightmost.
     """
 
-    metadata = CompiledEnvironment.metadata | {"render_fps": 5}
-
     def __init__(
         self,
         length: int = 100,
@@ -75,33 +45,18 @@ class NChain(FiniteEnvironment):
         render_mode: str | None = None,
     ) -> None:
         self.length = check.count("length", length, least=3)
-        super().__init__(
-            Dynamics(reset, step, np.array([length, left_reward, right_reward]), state_size=2),
-            gym.spaces.Discrete(self.length),
-            gym.spaces.Discrete(2),
-            render_mode,
-        )
+        self.right_reward = right_reward
+        rewards = np.zeros((self.length, 2))
+        rewards[0, LEFT], rewards[-1, RIGHT] = left_reward, right_reward
+        limit = self.length + MORE_STEPS
+        super().__init__(rewards, *straight(self.length), 1, limit, render_mode)
 
     def optimal_return(self) -> float:
         """The return of an episode that always goes right."""
-        return (MORE_STEPS + 2) * float(self.dynamics.parameters[2])
-
-    def transition_probabilities(self) -> Array:
-        """P(s' | s, a), shape (actions, states, states), the last axis being s'."""
-        here = np.arange(self.length)
-        transitions = np.zeros((2, self.length, self.length))
-        transitions[LEFT, here, np.maximum(here - 1, 0)] = 1.0
-        transitions[RIGHT, here, np.minimum(here + 1, self.length - 1)] = 1.0
-        return transitions
-
-    def expected_rewards(self) -> Matrix:
-        """R(s, a), shape (states, actions)."""
-        rewards = np.zeros((self.length, 2))
-        rewards[0, LEFT], rewards[-1, RIGHT] = self.dynamics.parameters[1:]
-        return rewards
+        return (MORE_STEPS + 2) * float(self.right_reward)
 
     def draw(self, canvas: Canvas) -> None:
         """Draw a row of cells with the rewards of the ends, and the number of steps so far."""
-        draw_row(canvas, self.expected_rewards().max(axis=1), int(self.state[0]))
+        super().draw(canvas)
         steps = f"step {self.state[1]:.0f} of {self.length + MORE_STEPS}"
-        canvas.text((canvas.left, canvas.top), f"  {steps}", 15, INK, anchor="la")
+        canvas.text((canvas.left, canvas.top), f"  {steps}", 15, ha="left", va="top")

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import gymnasium as gym
@@ -26,8 +27,8 @@ import numpy as np
 
 from rblspi.core.compiled import jit
 from rblspi.core.types import Array
-from rblspi.environments.base import CompiledEnvironment, Dynamics
-from rblspi.environments.rendering import GREEN, GREY, INK, RED, Canvas
+from rblspi.environments.base import CompiledEnvironment, Dynamics, constants
+from rblspi.environments.rendering import GREEN, GREY, INK, RED, Canvas, mixed
 
 UP, DOWN, LEFT, RIGHT = 0, 1, 2, 3
 _FIRST_PUDDLE = 7
@@ -84,6 +85,7 @@ def step(parameters: Array, state: Array, action: int, rng: Any) -> tuple[float,
     return step_reward - penalty * depth(parameters, x, y), False, False
 
 
+@dataclass(eq=False, repr=False)
 class PuddleWorld(CompiledEnvironment):
     """Puddle world; actions 0, 1, 2, 3 move up, down, left, right.
 
@@ -93,39 +95,34 @@ class PuddleWorld(CompiledEnvironment):
         Length of a move, and standard deviation of the noise on each coordinate.
     goal : float
         The goal is x + y >= goal.
-    puddles : sequence of (x1, y1, x2, y2)
-        The segment in the middle of each puddle.
     radius, penalty : float
         Of every puddle, and for each unit of depth in it.
     step_reward, goal_reward : float
+    puddles : sequence of (x1, y1, x2, y2)
+        The segment in the middle of each puddle.
     """
 
     metadata = CompiledEnvironment.metadata | {"render_fps": 10}
 
-    def __init__(
-        self,
-        move: float = 0.05,
-        noise: float = 0.01,
-        goal: float = 1.9,
-        puddles: Sequence[tuple[float, float, float, float]] = (
-            (0.1, 0.75, 0.45, 0.75),
-            (0.45, 0.4, 0.45, 0.8),
-        ),
-        radius: float = 0.1,
-        penalty: float = 400.0,
-        step_reward: float = -1.0,
-        goal_reward: float = 0.0,
-        render_mode: str | None = None,
-    ) -> None:
-        self.puddles = np.array(puddles, dtype=np.float64).reshape(-1, 4)
-        parameters = np.array(
-            [move, noise, goal, radius, penalty, step_reward, goal_reward, *self.puddles.ravel()]
-        )
+    move: float = 0.05
+    noise: float = 0.01
+    goal: float = 1.9
+    radius: float = 0.1
+    penalty: float = 400.0
+    step_reward: float = -1.0
+    goal_reward: float = 0.0
+    puddles: Sequence[tuple[float, float, float, float]] = (
+        (0.1, 0.75, 0.45, 0.75),
+        (0.45, 0.4, 0.45, 0.8),
+    )
+    render_mode: str | None = None
+
+    def __post_init__(self) -> None:
         super().__init__(
-            Dynamics(reset, step, parameters, state_size=2),
+            Dynamics(reset, step, constants(self), state_size=2),
             gym.spaces.Box(0.0, 1.0, (2,), dtype=np.float64),
             gym.spaces.Discrete(4),
-            render_mode,
+            self.render_mode,
         )
 
     def depth(self, x: float, y: float) -> float:
@@ -134,24 +131,22 @@ class PuddleWorld(CompiledEnvironment):
 
     def draw(self, canvas: Canvas) -> None:
         """Draw the square from above: the deeper a puddle the darker, and the goal green."""
-        goal, radius = self.dynamics.parameters[2:4]
         x, y = self.state
         canvas.view(-0.04, 1.04, -0.08, 1.04)
         square = [(0.0, 0.0), (1.0, 0.0), (1.0, 1.0), (0.0, 1.0)]
         canvas.polygon(square, fill="white")
         # Contours from the rim to the middle; drawing all puddles at each keeps the union's.
         for level in np.linspace(0.0, 1.0, 20, endpoint=False):
-            shade = (1 - level) * np.array([222, 235, 247]) + level * np.array([66, 128, 187])
-            red, green, blue = (round(float(part)) for part in shade)
-            for puddle in self.puddles:
-                canvas.polygon(_capsule(puddle, (1 - level) * radius), fill=(red, green, blue))
-        low = goal - 1.0
+            shade = mixed("#deebf7", "#4280bb", level)
+            for puddle in np.reshape(self.puddles, (-1, 4)):
+                canvas.polygon(_capsule(puddle, (1 - level) * self.radius), fill=shade)
+        low = self.goal - 1.0
         if 0 <= low < 1:
             canvas.polygon([(low, 1.0), (1.0, low), (1.0, 1.0)], fill=GREEN)
         canvas.polygon(square, outline=INK, width=2)
         for mark in (0.0, 0.5, 1.0):
             canvas.text((mark, -0.045), f"{mark:g}", 13, GREY)
-            canvas.text((-0.03, mark), f"{mark:g}", 13, GREY, anchor="rm")
+            canvas.text((-0.03, mark), f"{mark:g}", 13, GREY, ha="right")
         canvas.circle((x, y), 0.025, fill="white")
         canvas.circle((x, y), 0.02, fill=RED)
 

@@ -1,6 +1,6 @@
 """Pictures of an environment: a canvas to draw on, and a window to show it in.
 
-Pillow and pygame are imported when the first picture is drawn or shown, never before: an
+Matplotlib and pygame are imported when the first picture is drawn or shown, never before: an
 environment that is only learnt in needs neither.
 """
 
@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import math
 import os
-from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rblspi.core.types import Array, Vector
+from rblspi.core.types import Array
 
-Colour = str | tuple[int, int, int] | tuple[int, int, int, int]
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.typing import ColorType
 
 PAPER = "#fbfbf9"
 INK = "#27303a"
@@ -26,9 +27,6 @@ BLUE = "#2f6db0"
 RED = "#c8453b"
 ORANGE = "#e39a2d"
 GREEN = "#5b8f62"
-
-_SUPERSAMPLING = 3
-_CELLS_IN_A_ROW = 25
 
 
 def placed(points: ArrayLike, at: tuple[float, float], angle: float = 0.0) -> Array:
@@ -45,157 +43,115 @@ def box(width: float, height: float) -> Array:
     return np.array([[-x, 0.0], [x, 0.0], [x, height], [-x, height]])
 
 
-class Canvas:
-    """A picture in the making.
+def mixed(first: str, second: str, share: float) -> ColorType:
+    """A colour between two: the second one's share is given."""
+    from matplotlib.colors import to_hex, to_rgb
 
-    Everything is drawn larger than asked and reduced at the end, which smooths the edges.
+    shade: Any = (1.0 - share) * np.array(to_rgb(first)) + share * np.array(to_rgb(second))
+    return to_hex(shade)
+
+
+class Canvas:
+    """A picture in the making; later shapes cover earlier ones.
+
     Positions, radii and shapes are in the coordinates of the `view`, whose y axis points up;
     the size of the picture, the widths of lines and the sizes of letters are in pixels. ``left``,
-    ``right``, ``bottom`` and ``top`` bound what is visible.
+    ``right``, ``bottom`` and ``top`` bound what is visible. Colours are Matplotlib's.
     """
 
-    def __init__(self, width: int = 600, height: int = 400, background: Colour = PAPER) -> None:
-        from PIL import Image, ImageDraw
+    def __init__(self, width: int = 600, height: int = 400, background: ColorType = PAPER) -> None:
+        from matplotlib.figure import Figure
 
-        size = (width * _SUPERSAMPLING, height * _SUPERSAMPLING)
-        self._image = Image.new("RGB", size, background)
-        self._pen = ImageDraw.Draw(self._image, "RGBA")
+        # At 72 dots per inch Matplotlib's points are pixels.
+        self._figure = Figure((width / 72, height / 72), dpi=72, facecolor=background)
         self.width = width
         self.height = height
         self.view(0.0, float(width), 0.0, float(height))
 
     def view(self, x_low: float, x_high: float, y_low: float, y_high: float) -> None:
         """Show this region, centred and as large as fits with circles staying round."""
+        from matplotlib.transforms import Affine2D
+
         if not (x_low < x_high and y_low < y_high):
             raise ValueError(
                 f"the view {x_low, x_high, y_low, y_high} is empty: "
                 "give x_low < x_high and y_low < y_high"
             )
-        self._scale = min(self.width / (x_high - x_low), self.height / (y_high - y_low))
-        half_width, half_height = self.width / self._scale / 2, self.height / self._scale / 2
+        scale = min(self.width / (x_high - x_low), self.height / (y_high - y_low))
+        half_width, half_height = self.width / scale / 2, self.height / scale / 2
         x, y = (x_low + x_high) / 2, (y_low + y_high) / 2
         self.left, self.right = x - half_width, x + half_width
         self.bottom, self.top = y - half_height, y + half_height
+        self._view = Affine2D().translate(-self.left, -self.bottom).scale(scale)
 
     def polygon(
         self,
         points: ArrayLike,
-        fill: Colour | None = None,
-        outline: Colour | None = None,
+        fill: ColorType = "none",
+        outline: ColorType = "none",
         width: float = 1.5,
     ) -> None:
         """Fill a polygon, and draw its edge if there is an ``outline``."""
-        corners = self._pixels(points)
-        if fill is not None:
-            self._pen.polygon(_flat(corners), fill=fill)
-        if outline is not None:
-            self._stroke(np.vstack([corners, corners[:1]]), outline, width)
+        from matplotlib.patches import Polygon
 
-    def line(
-        self,
-        points: ArrayLike,
-        colour: Colour = INK,
-        width: float = 1.5,
-        dash: float | None = None,
-    ) -> None:
-        """Draw a line through the points, with round ends; ``dash`` is in pixels."""
-        corners = self._pixels(points)
-        if dash is None:
-            self._stroke(corners, colour, width)
-            return
-        for start, end in pairwise(corners):
-            length = float(np.hypot(*(end - start)))
-            marks = np.arange(0.0, length, 2 * dash * _SUPERSAMPLING)
-            for mark in marks:
-                stop = min(mark + dash * _SUPERSAMPLING, length)
-                ends = np.array([[mark], [stop]]) / length
-                self._stroke(start + ends * (end - start), colour, width)
+        colours: Any = {"facecolor": fill, "edgecolor": outline, "linewidth": width}
+        self._add(Polygon(np.asarray(points), joinstyle="round", **colours))
 
     def circle(
         self,
         centre: tuple[float, float],
         radius: float,
-        fill: Colour | None = None,
-        outline: Colour | None = None,
+        fill: ColorType = "none",
+        outline: ColorType = "none",
         width: float = 1.5,
     ) -> None:
         """Draw a disc, a ring, or both."""
-        (middle,) = self._pixels([centre])
-        self._disc(middle, radius * self._scale * _SUPERSAMPLING, fill, outline, width)
+        turn = np.linspace(0.0, 2.0 * math.pi, 60)
+        rim = radius * np.column_stack([np.cos(turn), np.sin(turn)])
+        self.polygon(placed(rim, centre), fill, outline, width)
+
+    def line(
+        self,
+        points: ArrayLike,
+        colour: ColorType = INK,
+        width: float = 1.5,
+        dash: float | None = None,
+    ) -> None:
+        """Draw a line through the points, with round ends; ``dash`` is in pixels."""
+        from matplotlib.lines import Line2D
+
+        x, y = np.asarray(points, dtype=np.float64).T
+        style: Any = "-" if dash is None else (0, (dash / width, dash / width))
+        line = Line2D(x, y, color=colour, linewidth=width, linestyle=style)
+        line.set_solid_capstyle("round")
+        self._add(line)
 
     def text(
         self,
         at: tuple[float, float],
         text: str,
         size: float = 15,
-        colour: Colour = INK,
-        anchor: str = "mm",
+        colour: ColorType = INK,
+        **alignment: Any,
     ) -> None:
-        """Write; ``anchor`` is Pillow's, where "mm" centres the text and "ls" starts it there."""
-        from PIL import ImageFont
+        """Write, centred unless ``ha`` or ``va`` say otherwise."""
+        from matplotlib.text import Text
 
-        (position,) = self._pixels([at])
-        font = ImageFont.load_default(size * _SUPERSAMPLING)
-        self._pen.text((position[0], position[1]), text, fill=colour, font=font, anchor=anchor)
+        place: Any = {"ha": "center", "va": "center"} | alignment
+        self._add(Text(*at, text, fontsize=size, color=colour, **place))
 
     def picture(self) -> NDArray[np.uint8]:
         """Return what was drawn so far, shape (height, width, 3)."""
-        return np.array(self._image.reduce(_SUPERSAMPLING), dtype=np.uint8)
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-    def _pixels(self, points: ArrayLike) -> Array:
-        x, y = np.asarray(points, dtype=np.float64).T
-        scale = self._scale * _SUPERSAMPLING
-        return np.column_stack([(x - self.left) * scale, (self.top - y) * scale])
+        canvas: Any = FigureCanvasAgg(self._figure)
+        canvas.draw()
+        return np.array(canvas.buffer_rgba(), np.uint8)[..., :3]
 
-    def _stroke(self, corners: Array, colour: Colour, width: float) -> None:
-        thickness = max(round(width * _SUPERSAMPLING), 1)
-        self._pen.line(_flat(corners), fill=colour, width=thickness, joint="curve")
-        # Opaque lines only: discs on the ends of a translucent one would show.
-        if isinstance(colour, str) and width >= 3:
-            for end in (corners[0], corners[-1]):
-                self._disc(end, thickness / 2, colour, None, 0)
-
-    def _disc(
-        self,
-        middle: Array,
-        radius: float,
-        fill: Colour | None,
-        outline: Colour | None,
-        width: float,
-    ) -> None:
-        bounds = (*(middle - radius).tolist(), *(middle + radius).tolist())
-        self._pen.ellipse(bounds, fill, outline, max(round(width * _SUPERSAMPLING), 1))
-
-
-def _flat(corners: Array) -> list[float]:
-    flat: list[float] = corners.ravel().tolist()
-    return flat
-
-
-def draw_row(canvas: Canvas, rewards: Vector, here: int) -> None:
-    """Draw states as cells in a row: rewarded ones are tinted, the present one holds a disc.
-
-    What does not fit goes on in further rows below.
-    """
-    states, columns = len(rewards), min(len(rewards), _CELLS_IN_A_ROW)
-    canvas.view(-1.0, columns, -2.0 - 2.4 * ((states - 1) // columns), 2.0)
-    largest = max(np.abs(rewards).max(), 1e-12)
-    cell = box(1.0, 1.0) - (0.0, 0.5)
-    # Labels need about 24 pixels of width each.
-    every = max(1, round(24 * (canvas.right - canvas.left) / canvas.width + 0.5) - 1)
-    for state, reward in enumerate(rewards):
-        x, y = state % columns, -2.4 * (state // columns)
-        strength = round(110 * abs(reward) / largest)
-        tint = (227, 154, 45, strength) if reward > 0 else (200, 69, 59, strength)
-        corners = placed(cell, (x, y))
-        canvas.polygon(corners, fill="white")
-        canvas.polygon(corners, fill=tint, outline=INK, width=1.2)
-        if reward:
-            canvas.text((x, y + 0.85), f"{reward:+g}", 14, ORANGE if reward > 0 else INK)
-        if state % every == 0 or state in (here, states - 1):
-            canvas.text((x, y - 0.85), str(state), 12, INK if state == here else GREY)
-        if state == here:
-            canvas.circle((x, y), 0.33, fill=BLUE)
+    def _add(self, artist: Artist) -> None:
+        artist.set_transform(self._view)
+        artist.set_zorder(0)
+        self._figure.add_artist(artist)
 
 
 class Window:

@@ -1,0 +1,167 @@
+"""What holds for every environment that the package registers."""
+
+import warnings
+from typing import NamedTuple
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+
+import rblspi  # noqa: F401  (registers the domains)
+from rblspi.core.compiled import GENERATOR, INT, MATRIX, RESET, STEP, VECTOR, Entry, function_type
+
+
+class Domain(NamedTuple):
+    limit: int | None  # steps of an episode
+    terminates: bool
+    state: list[float]
+    other: list[float]  # a picture must tell it from the first
+    farthest: list[float]  # as far as a state may go
+    chance: bool = True
+
+
+CAR = Domain(500, True, [-0.5, 0.0], [0.1, 0.0], [0.5, 0.07])
+SEA = Domain(None, True, [0.0, 0.0], [11.0, 0.0], [99.0, 1.0], chance=False)
+SWING = [3.0, 5.0, 1.0, 0.0, 9.0]
+DOMAINS = {
+    "CartPole": Domain(500, True, [0.0] * 4, [0.1, 0.0, 0.0, 0.0], [-9.0, 9.0, -3.0, 9.0]),
+    "CartPoleSwingUp": Domain(1000, True, [0.0, 0.0, -1, 0, 0], [0.0, 0.0, 0, 1, 0], SWING),
+    "ChainWalk": Domain(None, False, [3.0], [4.0], [19.0]),
+    "CombinationLock": Domain(None, True, [3.0], [13.0], [19.0]),
+    "DeepSea": SEA,
+    "DeepSeaStochastic": SEA._replace(chance=True),
+    "InvertedPendulum": Domain(3000, True, [0.0, 0.0], [-0.1, 0.0], [7.0, 300.0]),
+    "MountainCar": CAR,
+    "NChain": Domain(None, False, [1.0, 0.0], [2.0, 1.0], [99.0, 108.0], chance=False),
+    "PuddleWorld": Domain(500, True, [0.2, 0.2], [0.25, 0.2], [1.0, 1.0]),
+    "RiverSwim": Domain(None, False, [0.0], [1.0], [5.0]),
+    "SparseMountainCar": CAR,
+}
+every_domain = pytest.mark.parametrize("name", DOMAINS)
+
+
+def make(name, **arguments):
+    return gym.make(f"rblspi/{name}-v0", **arguments).unwrapped
+
+
+def walk(environment, seed, steps=60):
+    """Observation, reward, terminated and truncated of random actions."""
+    observation, _ = environment.reset(seed=seed)
+    seen = [(observation, 0.0, False, False)]
+    for action in np.random.default_rng(seed).integers(environment.action_space.n, size=steps):
+        seen.append(environment.step(action)[:4])
+        if seen[-1][2] or seen[-1][3]:
+            environment.reset()
+    return seen
+
+
+def test_registered_ids_and_step_limits():
+    ours = {name for name in gym.registry if name.startswith("rblspi/")}
+    limits = {f"rblspi/{name}-v0": domain.limit for name, domain in DOMAINS.items()}
+    assert {name: gym.spec(name).max_episode_steps for name in ours} == limits
+
+
+@every_domain
+def test_gymnasium_accepts(name, monkeypatch):
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    with warnings.catch_warnings():
+        # Two domains have velocities without bounds and say so; Gymnasium advises against it.
+        if name in ("CartPole", "InvertedPendulum"):
+            warnings.filterwarnings("ignore", message=".*Box observation space m.*imum value is")
+        check_env(make(name))
+
+
+@every_domain
+def test_one_seed_gives_one_trajectory_and_another_gives_another(name):
+    first, same, other = (walk(make(name), seed) for seed in (3, 3, 4))
+    np.testing.assert_equal(first, same)
+    if DOMAINS[name].chance:
+        assert any(np.any(one[0] != another[0]) for one, another in zip(first, other, strict=True))
+
+
+@every_domain
+def test_observations_stay_in_the_space_and_episodes_end_as_they_should(name):
+    environment = make(name)
+    observations, rewards, terminated, truncated = zip(*walk(environment, 5, 400), strict=True)
+    assert all(environment.observation_space.contains(one) for one in observations)
+    assert np.isfinite(rewards).all()
+    # Random actions reach an end within 400 steps, but for the car and the swinging pole.
+    slow = name in ("MountainCar", "SparseMountainCar", "CartPoleSwingUp", "PuddleWorld")
+    assert any(terminated) == DOMAINS[name].terminates or slow
+    assert [i for i, cut in enumerate(truncated) if cut] == (
+        [108, 216, 324] if name == "NChain" else []
+    )
+
+
+def play(reset, step, parameters, state, rng, actions, seen):
+    reset(parameters, state, rng)
+    for i in range(len(seen)):
+        reward, terminated, truncated = step(parameters, state, i % actions, rng)
+        seen[i, 0], seen[i, 1], seen[i, 2] = reward, terminated, truncated
+        seen[i, 3] = state[0]
+        if terminated or truncated:
+            reset(parameters, state, rng)
+
+
+play_compiled = Entry(
+    play,
+    *(function_type(RESET), function_type(STEP)),
+    *(VECTOR, VECTOR, GENERATOR, INT, MATRIX),
+    what="a rollout",
+)
+
+
+@every_domain
+def test_compiled_code_gymnasium_s_interface_and_plain_functions_agree(name):
+    environment = make(name)
+    reset, step, parameters, size = environment.dynamics
+    actions, (inside, outside, plain) = int(environment.action_space.n), np.empty((3, 120, 4))
+    for run, functions, seen in (
+        (play_compiled, (reset, step), inside),
+        (play, (reset.py_func, step.py_func), plain),
+    ):
+        run(*functions, parameters, np.zeros(size), np.random.default_rng(2), actions, seen)
+    environment.np_random = np.random.default_rng(2)
+    environment.reset()
+    for i, seen in enumerate(outside):
+        _, *seen[:3], _ = environment.step(i % actions)
+        seen[3] = environment.state[0]
+        if seen[1] or seen[2]:
+            environment.reset()
+    np.testing.assert_array_equal(inside, outside)
+    np.testing.assert_allclose(plain, inside, rtol=1e-9, atol=1e-12)
+
+
+@every_domain
+def test_an_episode_can_start_in_a_given_state(name):
+    environment, state = make(name), DOMAINS[name].other
+    observation, _ = environment.reset(options={"state": state})
+    seen = np.atleast_1d(observation)
+    np.testing.assert_array_equal(seen, state[: len(seen)])
+    np.testing.assert_array_equal(environment.state, state)
+
+
+@every_domain
+@pytest.mark.parametrize("action", [-1, 17, 0.5, None, "left"])
+def test_a_wrong_action_and_a_missing_reset_are_explained(name, action):
+    environment = make(name)
+    with pytest.raises(gym.error.ResetNeeded, match=r"call reset\(\)"):
+        environment.step(0)
+    environment.reset(seed=0)
+    with pytest.raises(ValueError, match=f"action {action!r} is not in Discrete"):
+        environment.step(action)
+
+
+@every_domain
+def test_pictures_differ_where_states_do(name):
+    environment = make(name, render_mode="rgb_array")
+    domain, pictures = DOMAINS[name], []
+    for state in (domain.state, domain.state, domain.other, domain.farthest):
+        environment.reset(seed=0, options={"state": state})
+        pictures.append(environment.render())
+        assert pictures[-1].shape == (400, 600, 3)
+        assert pictures[-1].dtype == np.uint8
+    first, same, other, _ = pictures
+    np.testing.assert_array_equal(first, same)
+    assert (first != other).any()
