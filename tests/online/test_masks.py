@@ -1,12 +1,9 @@
 """A forbidden action is never taken, and no value is ever taken from one."""
 
-from functools import partial
-
-import gymnasium as gym
 import numpy as np
 import pandas as pd
 import pytest
-from gymnasium.spaces import Dict, Discrete, MultiBinary
+from gymnasium.spaces import Discrete
 from gymnasium.vector import SyncVectorEnv
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,12 +12,8 @@ from rblspi import (
     FQI,
     LSPI,
     LSTD,
-    OPSRL,
-    PSRL,
     RBLSPI,
     RLSVI,
-    FittedRmax,
-    Multilinear,
     OneHot,
     OnlineLSPI,
     evaluate,
@@ -29,83 +22,10 @@ from rblspi.data import DataError, ParquetWriter, Transitions, read_log
 from rblspi.data.transitions import concatenated
 from rblspi.rollout import collect
 from tests.support.logs import assert_same
-
-STATES, ACTIONS = 4, 3
-AGENTS = {
-    "RBLSPI": partial(RBLSPI, update_every=3),
-    "OnlineLSPI": partial(OnlineLSPI, update_every=3),
-    "OnlineLSPI on-policy": partial(OnlineLSPI, update_every=3, on_policy=True),
-    "RLSVI": RLSVI,
-    "PSRL": PSRL,
-    "OPSRL": OPSRL,
-}
-
-
-class Masked(gym.Env):
-    """A random walk over a few states, which raises an error if a forbidden action is taken."""
-
-    def __init__(self, masks, where="info", seed=0):
-        self.masks, self.where = np.array(masks, np.int8), where
-        seen = Discrete(STATES)
-        inside = Dict(state=seen, action_mask=MultiBinary(ACTIONS))
-        self.observation_space = seen if where == "info" else inside
-        self.action_space = Discrete(ACTIONS, start=5)
-        self.order = np.random.default_rng(seed).integers(STATES, size=(STATES, ACTIONS))
-
-    def _seen(self):
-        mask = self.masks[self.state]
-        if self.where == "info":
-            return self.state, {"action_mask": mask}
-        return {"state": self.state, "action_mask": mask}, {}
-
-    def reset(self, *, seed=None, options=None):
-        super().reset(seed=seed)
-        self.state, self.time = int(self.np_random.integers(STATES)), 0
-        return self._seen()
-
-    def step(self, action):
-        assert self.masks[self.state, action - 5], "a forbidden action was taken"
-        reward = float(self.state == 0)
-        self.state, self.time = int(self.order[self.state, action - 5]), self.time + 1
-        observation, info = self._seen()
-        return observation, reward, self.time == 9, False, info
-
+from tests.support.masked import ACTIONS, STATES, Masked
 
 some = st.lists(st.booleans(), min_size=ACTIONS, max_size=ACTIONS).filter(any)
 tables = st.lists(some, min_size=STATES, max_size=STATES)
-
-
-@pytest.mark.parametrize("name", [*AGENTS, "FittedRmax"])
-@settings(deadline=None, max_examples=5)
-@given(tables, st.sampled_from(["info", "observation"]), st.integers(0, 99))
-def test_a_forbidden_action_is_never_taken(name, masks, where, seed):
-    env = Masked(masks, where, seed)
-    kind = AGENTS.get(name, partial(FittedRmax, basis=Multilinear(4)))
-    agent = kind(env, discount=0.9, seed=seed).learn(40)
-    assert len(evaluate(agent, env, 2).returns) == 2
-    memory = agent.session.memory
-    after = memory.next_observations[: memory.size, 0].astype(int)
-    going = memory.ends[: memory.size] != 1
-    np.testing.assert_array_equal(
-        memory.next_allowed[: memory.size][going], np.array(masks)[after][going]
-    )
-
-
-@pytest.mark.parametrize("name", AGENTS)
-def test_values_do_not_depend_on_what_a_forbidden_action_is_thought_to_be_worth(name):
-    """State 1 is left by action 0 alone: a huge value of the others must not reach state 0."""
-    masks = [[1, 1, 1], [1, 0, 0], [1, 1, 1], [1, 1, 1]]
-    env = Masked(masks)
-    env.order[:] = [[1, 1, 1], [2, 3, 3], [0, 0, 0], [0, 0, 0]]
-    agent = AGENTS[name](env, OneHot(), discount=0.5, seed=0)
-    for field in ("mean", "sampled", "weights"):
-        if hasattr(agent.state, field):
-            values = getattr(agent.state, field)
-            values[STATES + 1 :: STATES] = 1e6  # Q(1, a) of the actions 1 and 2
-    agent.learn(300)
-    values = agent._weights(False).reshape(ACTIONS, STATES)
-    # The walk goes 0, 1, 2, 0, ..., with a reward of 1 in state 0: Q = 1 + gamma^3 + ... <= 8/7
-    assert values[:, 0].max() < 1.5
 
 
 def test_unmasked_environments_take_the_same_actions_to_the_bit():
