@@ -96,24 +96,18 @@ def _stage(code: int, parameters: Vector, given: Vector, out: Vector) -> None:
         primitives.evaluate_gaussians(parameters, given, out)
     elif code == primitives.INTERPOLATION:
         primitives.evaluate_interpolation(parameters, given, out)
-    elif code == primitives.INDICATORS:
-        primitives.evaluate_indicators(parameters, given, out)
-    elif code == primitives.COMBINATION:
-        primitives.evaluate_combination(parameters, given, out)
+    elif code == primitives.CELLS:
+        primitives.evaluate_cells(parameters, given, out)
     elif code == primitives.COSINES:
         primitives.evaluate_cosines(parameters, given, out)
     elif code == primitives.MONOMIALS:
         primitives.evaluate_monomials(parameters, given, out)
-    elif code == primitives.TILES:
-        primitives.evaluate_tiles(parameters, given, out)
     elif code == primitives.AFFINE:
         primitives.evaluate_affine(parameters, given, out)
     elif code == primitives.WAVES:
         primitives.evaluate_waves(parameters, given, out)
-    elif code == primitives.RINGS:
-        primitives.evaluate_rings(parameters, given, out)
-    elif code == primitives.COORDINATES:
-        primitives.evaluate_coordinates(parameters, given, out)
+    elif code == primitives.TURNS:
+        primitives.evaluate_turns(parameters, given, out)
     elif code == primitives.BUMPS:
         primitives.evaluate_bumps(parameters, given, out)
     elif code == primitives.PRODUCTS:

@@ -26,9 +26,9 @@ from rblspi.features.primitives import (
     LINE,
     NUMBERS,
     PAIR,
-    coordinates,
     first_components,
     interpolation,
+    turns,
 )
 
 #: in all, where their number is not given: a plan on them takes a tenth of a second
@@ -120,6 +120,6 @@ class Multilinear(Basis):
         size = self._require_feasible(math.prod(vertices))
         grid = Grid(np.array(vertices, np.float64), low, np.ones_like(low), kinds)
         grid = grid._replace(slope=grid.cells / (high - low))
-        angles = [coordinates(kinds)] if PAIR in kinds else []
+        angles = [turns(np.where(kinds == PAIR, PAIR, LINE))] if PAIR in kinds else []
         stages = *angles, interpolation(grid.parameters)
         return composed(observation_shape(space), *stages, constant=np.ones(size))

@@ -11,7 +11,7 @@ import numpy as np
 from rblspi.environments.spaces import finite_values, observation_shape, states_of
 from rblspi.features.base import Basis, Features
 from rblspi.features.composition import composed
-from rblspi.features.primitives import combination, indicators, scale
+from rblspi.features.primitives import cells, scale
 
 
 @dataclass(frozen=True)
@@ -41,12 +41,12 @@ class OneHot(Basis):
                 "choose another basis, for example TileCoding()"
             )
         start, values = found
-        shape, counts = observation_shape(space), values.astype(int).tolist()
-        stages = [scale(start, np.ones_like(start))]
-        if self.joint:
-            size = self._require_feasible(states_of(space) or 0)
-            stages += [combination(counts), indicators([size])]
-            return composed(shape, *stages, constant=np.ones(size))
-        size = self._require_feasible(sum(counts))
-        constant = np.full(size, 1.0 / len(counts))  # the indicators of a component add up to 1
-        return composed(shape, *stages, indicators(counts), constant=constant)
+        counts = values.astype(int)
+        size = (states_of(space) or 0) if self.joint else int(counts.sum())
+        self._require_feasible(size)
+        # One grid over all components, or one over each, whose indicators add up to 1.
+        grids = counts.reshape(1 if self.joint else -1, -1 if self.joint else 1)
+        first = np.arange(len(grids))
+        stages = scale(start, np.ones_like(start)), cells(grids, np.zeros(grids.shape), first)
+        constant = np.full(size, 1.0 / len(grids))
+        return composed(observation_shape(space), *stages, constant=constant)

@@ -15,16 +15,15 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rblspi.core.compiled import jit, jit_borrowing
 from rblspi.core.types import Integers, Matrix, Vector
 
-#: what evaluates a stage; see `composition`
-SCALE, COORDINATES, RINGS, AFFINE, WAVES, COSINES, MONOMIALS = range(7)
-GAUSSIANS, BUMPS, PRODUCTS, INTERPOLATION, TILES, COMBINATION, INDICATORS = range(7, 14)
+#: codes of the evaluators; see `composition`
+SCALE, TURNS, AFFINE, WAVES, COSINES, MONOMIALS = range(6)
+GAUSSIANS, BUMPS, PRODUCTS, INTERPOLATION, CELLS = range(6, 11)
 
-#: what a coordinate is: a component on a line, one on a circle, or the angle of two of them
+#: kinds of coordinates: a component on a line, one on a circle, or the angle of two components
 LINE, CIRCLE, PAIR = 0, 1, 2
 
 #: for ``graph(operator, *inputs, **attributes)``, whose inputs are names and arrays
@@ -59,10 +58,6 @@ def _column(graph: Graph, x: str, d: int) -> str:
     return graph("Gather", x, np.array([d]), axis=1)
 
 
-def _whole(graph: Graph, x: str) -> str:
-    return graph("Cast", x, to="INT64")
-
-
 # Scaling ------------------------------------------------------------------------------------------
 
 
@@ -93,9 +88,14 @@ def _emit_scale(low: Vector, slope: Vector, least: float, most: float, graph: Gr
 # Angles -------------------------------------------------------------------------------------------
 
 
-def coordinates(kinds: Vector) -> Stage:
-    """Components as they are, and atan2 of every pair of a cosine and a sine."""
-    return Stage(COORDINATES, kinds, len(kinds), partial(_emit_coordinates, kinds))
+def turns(kinds: Vector) -> Stage:
+    """A number for every coordinate, and two for one of the kind CIRCLE.
+
+    On a LINE it is the component. A PAIR of a cosine and a sine becomes the angle t, by atan2. On a
+    CIRCLE, u becomes cos(2 pi u) / (2 pi) and sin(2 pi u) / (2 pi).
+    """
+    size = len(kinds) + int(np.sum(kinds == CIRCLE))
+    return Stage(TURNS, np.asarray(kinds, np.float64), size, partial(_emit_turns, kinds))
 
 
 def first_components(kinds: Vector) -> Integers:
@@ -105,24 +105,35 @@ def first_components(kinds: Vector) -> Integers:
 
 
 @jit_borrowing
-def evaluate_coordinates(kinds: Vector, given: Vector, out: Vector) -> None:
+def evaluate_turns(kinds: Vector, given: Vector, out: Vector) -> None:
     """The parameters are the kinds of the coordinates."""
-    i = 0
+    i = o = 0
     for d in range(len(kinds)):
+        u = given[i]
         if kinds[d] == PAIR:
-            out[d] = math.atan2(given[i + 1], given[i])
-            i += 2
-        else:
-            out[d] = given[i]
             i += 1
+            u = math.atan2(given[i], u)
+        elif kinds[d] == CIRCLE:
+            turn = 2.0 * math.pi * u
+            out[o] = math.cos(turn) / (2.0 * math.pi)
+            o += 1
+            u = math.sin(turn) / (2.0 * math.pi)
+        out[o] = u
+        i += 1
+        o += 1
 
 
-def _emit_coordinates(kinds: Vector, graph: Graph, x: str) -> str:
-    columns = []
+def _emit_turns(kinds: Vector, graph: Graph, x: str) -> str:
+    columns, turn = [], np.array(2.0 * math.pi)
     for kind, first in zip(kinds, first_components(kinds), strict=True):
-        column = _column(graph, x, first)
-        pair = kind == PAIR
-        columns.append(_emit_atan2(graph, _column(graph, x, first + 1), column) if pair else column)
+        u = _column(graph, x, first)
+        if kind == PAIR:
+            columns.append(_emit_atan2(graph, _column(graph, x, first + 1), u))
+        elif kind == CIRCLE:
+            angle = graph("Mul", u, turn)
+            columns += [graph("Div", graph(wave, angle), turn) for wave in ("Cos", "Sin")]
+        else:
+            columns.append(u)
     return graph("Concat", *columns, axis=1)
 
 
@@ -150,38 +161,6 @@ def _emit_atan2(graph: Graph, y: str, x: str) -> str:
 
 
 _ONES_OF_FLOAT32 = (np.array(-1.0, np.float32), np.array(1.0, np.float32))
-
-
-def rings(circular: NDArray[Any]) -> Stage:
-    """cos(t) / (2 pi) and sin(t) / (2 pi) with t = 2 pi u_d on a circle; u_d on a line."""
-    size = len(circular) + int(np.sum(circular))
-    parameters = np.asarray(circular, np.float64)
-    return Stage(RINGS, parameters, size, partial(_emit_rings, parameters))
-
-
-@jit_borrowing
-def evaluate_rings(parameters: Vector, given: Vector, out: Vector) -> None:
-    """The parameters tell whether a dimension is a circle."""
-    i = 0
-    for d in range(len(given)):
-        u = given[d]
-        if parameters[d] > 0.0:
-            turn = 2.0 * math.pi * u
-            out[i] = math.cos(turn) / (2.0 * math.pi)
-            i += 1
-            u = math.sin(turn) / (2.0 * math.pi)
-        out[i] = u
-        i += 1
-
-
-def _emit_rings(circular: Vector, graph: Graph, x: str) -> str:
-    parts, turn = [], np.array(2.0 * math.pi)
-    for d, circle in enumerate(circular):
-        u = _column(graph, x, d)
-        angle = graph("Mul", u, turn)
-        ring = [graph("Div", graph(wave, angle), turn) for wave in ("Cos", "Sin")]
-        parts += ring if circle else [u]
-    return graph("Concat", *parts, axis=1)
 
 
 # Sums and waves -----------------------------------------------------------------------------------
@@ -431,18 +410,13 @@ def gaussians(centres: Sequence[Vector], spacing: Vector, width: Vector) -> Stag
 def evaluate_gaussians(parameters: Vector, given: Vector, out: Vector) -> None:
     """phi_i(s) = exp(-1/2 sum_d ((s_d - c_id) / sigma_d)^2).
 
-    A Gaussian on a grid is a product of one-dimensional Gaussians. Along one dimension, let f be
-    the distance from a centre and h the spacing, both in units of sigma. Then
+    Along one dimension, let f be the distance from a centre and h the spacing, in units of sigma:
 
         exp(-(f - (m + 1) h)^2 / 2) = exp(-(f - m h)^2 / 2) * exp(h f) * exp(-h^2 (m + 1/2)).
 
     The last factor does not depend on the observation, so one exponential for each dimension and
-    one for the whole grid suffice. Starting from the nearest centre, no factor exceeds 1 and
-    nothing overflows.
-
-    The grid is built from the last dimension, which varies fastest, to the first. Each dimension
-    writes copies of the block computed so far, multiplied by its own Gaussians; the block itself
-    is overwritten last.
+    one for the whole grid suffice. Starting from the nearest centre, nothing overflows. From the
+    last dimension to the first, the block computed so far is multiplied by each Gaussian.
 
     ``parameters`` holds, for every dimension in reverse order: the number of centres, 1 / sigma,
     h, 1 / spacing, the centres, and exp(-h^2 (m + 1/2)) for m = 0, 1, ...
@@ -564,112 +538,91 @@ def _emit_interpolation(lines: Matrix, graph: Graph, x: str) -> str:
     return _emit_products(counts, graph, graph("Concat", *near, axis=1))
 
 
-def tiles(counts: Sequence[int], displacements: Matrix, active: float) -> Stage:
-    """For every tiling ``active`` at the tile of u plus its displacement, and 0 elsewhere.
+# Cells --------------------------------------------------------------------------------------------
 
-    ``displacements`` has a row for every tiling, in units of a tile as u.
+
+def cells(
+    counts: Integers,
+    displacements: Matrix,
+    first: Integers,
+    *,
+    active: float = 1.0,
+    clipped: bool = False,
+) -> Stage:
+    """For every grid ``active`` in the cell in which u plus a displacement lies, and 0 elsewhere.
+
+    Along a dimension the cells are [0, 1), [1, 2), ...; the last dimension varies fastest.
+
+    Parameters
+    ----------
+    counts, displacements : ndarray, shape (grids, m)
+        The number of cells and the displacement along each dimension.
+    first : ndarray, shape (grids,)
+        A grid is over m neighbouring components from this one on.
+    active : float
+    clipped : bool
+        Whether values outside of a grid count as in its outermost cells; otherwise as in none.
     """
-    parameters = np.concatenate([[len(displacements), active], counts, displacements.ravel()])
-    size = len(displacements) * math.prod(counts)
-    emit = partial(_emit_tiles, np.array(counts), displacements, active)
-    return Stage(TILES, parameters, size, emit)
+    along = np.stack([counts, displacements], axis=2).reshape(len(counts), -1)
+    head = np.array([*counts.shape, active, clipped], np.float64)
+    parameters = np.concatenate([head, np.column_stack([first, along]).ravel()])
+    size = int(counts.prod(axis=1).sum())
+    emit = partial(_emit_cells, counts, displacements, first, active, clipped)
+    return Stage(CELLS, parameters, size, emit)
 
 
 @jit_borrowing
-def evaluate_tiles(parameters: Vector, given: Vector, out: Vector) -> None:
-    """The number of tilings, ``active``, the number of tiles by dimension, the displacements."""
-    dimensions = len(given)
-    tilings = int(parameters[0])
-    tiling_size = len(out) // tilings
-    displacement = 2 + dimensions
+def evaluate_cells(parameters: Vector, given: Vector, out: Vector) -> None:
+    """The numbers of grids and dimensions, ``active``, ``clipped``, and a row for every grid.
+
+    A row has the first component, then the count and the displacement of every dimension.
+    """
+    grids, dimensions = int(parameters[0]), int(parameters[1])
+    active, clipped = parameters[2], parameters[3] > 0.0
     for i in range(len(out)):
         out[i] = 0.0
-    for tiling in range(tilings):
-        index = 0
+    start, row = 0, 4
+    for _ in range(grids):
+        first, cell, size, inside = int(parameters[row]), 0, 1, True
         for d in range(dimensions):
-            tiles = int(parameters[2 + d])
-            place = given[d] + parameters[displacement + d]
-            # An observation outside the bounds falls into the outermost tile.
-            index *= tiles
-            if place >= tiles:
-                index += tiles - 1
-            elif place > 0.0:
-                index += int(place)
-        out[tiling * tiling_size + index] = parameters[1]
-        displacement += dimensions
+            count = int(parameters[row + 1 + 2 * d])
+            place = given[first + d] + parameters[row + 2 + 2 * d]
+            cell *= count
+            size *= count
+            if 0.0 <= place < count:
+                cell += int(place)
+            else:
+                inside = clipped
+                if place >= count:
+                    cell += count - 1
+        if inside:
+            out[start + cell] = active
+        start += size
+        row += 1 + 2 * dimensions
 
 
-def _emit_tiles(
-    counts: Integers, displacements: Matrix, active: float, graph: Graph, x: str
+def _emit_cells(
+    counts: Integers,
+    displacements: Matrix,
+    first: Integers,
+    active: float,
+    clipped: bool,
+    graph: Graph,
+    x: str,
 ) -> Active:
-    moved = graph("Add", graph("Unsqueeze", x, np.array([1])), displacements)  # (N, tilings, d)
-    place = graph("Floor", graph("Min", graph("Max", moved, np.array(0.0)), counts - 1.0))
-    tilings, size = len(displacements), int(counts.prod())
-    index = graph("ReduceSum", graph("Mul", place, _strides(counts)), np.array([2]), keepdims=0)
-    places = graph("Add", index, size * np.arange(float(tilings)))
-    return Active(_whole(graph, places), np.full(size * tilings, active))
-
-
-def _strides(counts: NDArray[Any]) -> Vector:
-    """What one step along each dimension adds to the number of a cell."""
-    return np.append(np.cumprod(counts[:0:-1])[::-1], 1).astype(np.float64)
-
-
-# Indicators ---------------------------------------------------------------------------------------
-
-
-def combination(counts: Sequence[int]) -> Stage:
-    """The number of a combination of whole numbers, the last one fastest; -1 for none."""
-    parameters = np.array(counts, np.float64)
-    return Stage(COMBINATION, parameters, 1, partial(_emit_combination, parameters))
-
-
-@jit_borrowing
-def evaluate_combination(parameters: Vector, given: Vector, out: Vector) -> None:
-    """The parameters are the numbers of values of every component."""
-    place = 0
-    for d in range(len(given)):
-        values = int(parameters[d])
-        if not 0.0 <= given[d] < values:
-            out[0] = -1.0
-            return
-        place = place * values + int(given[d])
-    out[0] = place
-
-
-def _emit_combination(counts: Vector, graph: Graph, x: str) -> str:
-    steps = graph("Mul", graph("Floor", x), _strides(counts))
-    place = graph("ReduceSum", steps, np.array([1]), keepdims=1)
-    inside = graph("Cast", _emit_inside(counts, graph, x), to="DOUBLE")
-    every = graph("Cast", graph("ReduceMin", inside, axes=[1], keepdims=1), to="BOOL")
-    return graph("Where", every, place, np.array(-1.0))
-
-
-def _emit_inside(counts: Vector, graph: Graph, x: str) -> str:
-    return graph("And", graph("GreaterOrEqual", x, np.zeros(1)), graph("Less", x, counts))
-
-
-def indicators(counts: Sequence[int]) -> Stage:
-    """For every component a block that is 1 at its value, counted from 0, and 0 elsewhere."""
-    parameters = np.array(counts, np.float64)
-    return Stage(INDICATORS, parameters, int(sum(counts)), partial(_emit_indicators, parameters))
-
-
-@jit_borrowing
-def evaluate_indicators(parameters: Vector, given: Vector, out: Vector) -> None:
-    """The parameters are the numbers of values of every component."""
-    for i in range(len(out)):
-        out[i] = 0.0
-    first = 0
-    for d in range(len(given)):
-        values = int(parameters[d])
-        if 0.0 <= given[d] < values:
-            out[first + int(given[d])] = 1.0
-        first += values
-
-
-def _emit_indicators(counts: Vector, graph: Graph, x: str) -> Active:
-    total = counts.sum()
-    place = graph("Add", graph("Floor", x), np.cumsum(counts) - counts)
-    places = graph("Where", _emit_inside(counts, graph, x), place, np.array(total))
-    return Active(_whole(graph, places), np.ones(int(total)))
+    grids, dimensions = counts.shape
+    components = (first[:, None] + np.arange(dimensions)).ravel()
+    place = graph("Add", graph("Gather", x, components, axis=1), displacements.ravel())
+    along = counts.ravel().astype(np.float64)
+    cell = graph("Floor", graph("Min", graph("Max", place, np.array(0.0)), along - 1.0))
+    of_grid = np.repeat(np.eye(grids), dimensions, axis=0)
+    steps = np.cumprod(np.column_stack([np.ones(grids), counts[:, :0:-1]]), axis=1)[:, ::-1]
+    sizes = counts.prod(axis=1)
+    starts, total = np.cumsum(sizes) - sizes, int(sizes.sum())
+    places = graph("Add", graph("MatMul", cell, of_grid * steps.reshape(-1, 1)), 1.0 * starts)
+    if not clipped:
+        least, most = graph("GreaterOrEqual", place, np.zeros(1)), graph("Less", place, along)
+        outside = graph("Cast", graph("Not", graph("And", least, most)), to="DOUBLE")
+        missed = graph("Greater", graph("MatMul", outside, of_grid), np.zeros(1))
+        places = graph("Where", missed, np.array(1.0 * total), places)
+    return Active(graph("Cast", places, to="INT64"), np.full(total, active))

@@ -23,7 +23,7 @@ from rblspi.features.bounds import (
     widths_per_dimension,
 )
 from rblspi.features.composition import composed
-from rblspi.features.primitives import affine, rings, scale, waves
+from rblspi.features.primitives import CIRCLE, LINE, affine, scale, turns, waves
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class RandomFourier(Basis):
         self._require_feasible(size + 1)
         along = np.repeat(width, np.where(circular, 2, 1))
         frequencies = _normal_draws(self.seed, (len(along), size // 2)) / along[:, None]
-        units = scale(low, 1.0 / (high - low)), rings(circular)
+        units = scale(low, 1.0 / (high - low)), turns(np.where(circular, CIRCLE, LINE))
         phases = affine(frequencies), waves(size // 2)
         return composed(observation_shape(space), *units, *phases, one=True)
 

@@ -15,7 +15,7 @@ from rblspi.environments.spaces import observation_shape
 from rblspi.features.base import Basis, Features
 from rblspi.features.bounds import Bound, bounds, counts_per_dimension
 from rblspi.features.composition import composed
-from rblspi.features.primitives import scale, tiles
+from rblspi.features.primitives import cells, scale
 
 
 @dataclass(frozen=True)
@@ -58,5 +58,7 @@ class TileCoding(Basis):
         # A displacement that shared a divisor with the number of tilings would repeat too soon.
         moves = islice((n for n in count(1, 2) if math.gcd(n, tilings) == 1), len(low))
         displacements = np.outer(np.arange(tilings), list(moves)) % tilings / tilings
-        stages = scale(low, per_tile), tiles(counts, displacements, 1.0 / math.sqrt(tilings))
-        return composed(observation_shape(space), *stages, one=True)
+        grids, first = np.tile(counts, (tilings, 1)), np.zeros(tilings, np.int64)
+        active = 1.0 / math.sqrt(tilings)
+        found = cells(grids, displacements, first, active=active, clipped=True)
+        return composed(observation_shape(space), scale(low, per_tile), found, one=True)

@@ -193,16 +193,17 @@ def _numbers(codes: list[int], parameters: list[Vector]) -> tuple[str, dict[str,
         if kinds.any():
             return "MultilinearWithAngles", grid | {"kinds": kinds.astype(np.int64)}
         return "Multilinear", grid
-    if codes[-1] == p.TILES:
-        tiles = last[2 : 2 + len(line["low"])]
-        moves = last[2 + len(tiles) :].reshape(-1, len(tiles))
+    grids, dimensions, active, clipped = (float(number) for number in last[:4])
+    rows = last[4:].reshape(int(grids), -1)[:, 1:].reshape(int(grids), int(dimensions), 2)
+    counts = rows[:, :, 0].astype(np.int64)
+    if clipped:
         return "TileCoding", line | {
-            "tiles": tiles.astype(np.int64),
-            "active": float(last[1]),
-            "displacements": moves,
+            "tiles": counts[0],
+            "active": active,
+            "displacements": rows[:, :, 1],
         }
-    kind = "OneHotJoint" if p.COMBINATION in codes else "OneHot"
-    return kind, {"first": low, "counts": parameters[1].astype(np.int64)}
+    kind = "OneHotJoint" if grids == 1 and dimensions > 1 else "OneHot"
+    return kind, {"first": low, "counts": counts.ravel()}
 
 
 def _rows(circular: Vector) -> int:
