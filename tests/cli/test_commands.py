@@ -263,7 +263,7 @@ MISTAKES = [
         "must be a number of transitions",
     ),
     (f"train {CAR} --basis rbf:3 --set discount=high", "discount='high' must be a number"),
-    (f"train {CAR} --basis rbf:3 --set seed=3", "it has a place of its own"),
+    (f"train {CAR} --basis rbf:3 --set seed=3", "--set seed: this has an option of its own"),
     (f"train {CAR} --basis rbf:3 --env-set gravty=3", "unexpected keyword argument 'gravty'"),
     (f"train {CAR} --basis rbf:3 --timesteps 0", "Invalid value for '--timesteps'"),
     (f"train {CAR} --basis rbf:3 --timesteps many", "Invalid value for '--timesteps'"),

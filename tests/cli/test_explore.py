@@ -41,10 +41,10 @@ def test_another_grid_can_be_typed(lake, tmp_path):
     ("options", "message"),
     [
         (["--out", "page.pdf"], "--out page.pdf must end in .html"),
-        (["--grid", "4"], "--grid 4 must be rows and columns: 4x12"),
+        (["--grid", "4"], "4 must be rows and columns: 4x12"),
         (["--grid", "3x5"], "grid=3x5 does not fit the observations, Discrete(16)"),
         (["--names", "a,b,c"], "names=a,b,c must be 1, one for each dimension"),
-        (["--at", "a"], "--at a must be numbers"),
+        (["--at", "a"], "a must be numbers"),
     ],
 )
 def test_mistakes_are_told_in_a_sentence(lake, capsys, options, message):

@@ -29,38 +29,26 @@ REMINDER = 0.5
 def handling(handler: Handler) -> Iterator[None]:
     """Let a function handle these signals, apart from those that are ignored, as by ``nohup``.
 
-    Python drops a KeyboardInterrupt that is raised while it deletes an object; it is then raised
-    again a moment later. Only the main thread can handle signals; in any other one, nothing is
-    changed. A handler that was installed in the meantime stays.
+    Only the main thread can handle signals; in any other one, nothing is changed. A handler that
+    was installed in the meantime stays.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    lost = False
+    before, report = _install(handler), sys.unraisablehook
 
-    def handle(number: int, frame: object) -> None:
-        nonlocal lost
-        if lost:
-            lost = False
-            raise KeyboardInterrupt
-        handler(number, frame)
-
-    def raise_again(ignored: Any) -> None:
-        nonlocal lost
+    def report_others(ignored: Any) -> None:
+        """Say nothing of a KeyboardInterrupt that Python drops while it deletes an object."""
         if not isinstance(ignored.exc_value, KeyboardInterrupt):
             report(ignored)
-        elif before and hasattr(signal, "pthread_kill"):  # not on Windows
-            lost, target = True, threading.main_thread().ident
-            threading.Timer(0.01, signal.pthread_kill, [target, next(iter(before))]).start()
 
-    before, report = _install(handle), sys.unraisablehook
-    sys.unraisablehook = raise_again
+    sys.unraisablehook = report_others
     try:
         yield
     finally:
         sys.unraisablehook = report
         for number, former in before.items():
-            if signal.getsignal(number) is handle:
+            if signal.getsignal(number) is handler:
                 signal.signal(number, former)
 
 
@@ -75,8 +63,9 @@ def _install(handler: Handler | signal.Handlers) -> dict[signal.Signals, Any]:
 def interruptible() -> Iterator[Callable[[], bool]]:
     """Raise KeyboardInterrupt at a signal; those that follow soon do not disturb the tidying up.
 
-    Some packages drop the exception, as PyArrow does while it imports pandas. It is therefore
-    raised again, as long as nobody handles it. Yields a function that tells whether a signal came.
+    Python drops an exception that is raised while it deletes an object, and so do some packages, as
+    PyArrow while it imports pandas. It is therefore raised again, as long as nobody handles it.
+    Yields a function that tells whether a signal came.
     """
     last, over = -math.inf, threading.Event()
     reminders: list[threading.Thread] = []

@@ -112,9 +112,11 @@ def _new_agent(plan: Plan) -> Agent:
         raise ValueError("name an environment: rblspi train ENV_ID, one of rblspi list")
     basis = None if plan.basis is None else basis_from_text(plan.basis)
     env = environment(plan.environment, plan.env_settings, plan.wrap)
-    return agent(
-        env, algorithm=plan.algorithm, basis=basis, seed=plan.seed, **dict(plan.settings or ())
-    )
+    settings = dict(plan.settings or ())
+    given: dict[str, Any] = {"algorithm": plan.algorithm, "basis": basis, "seed": plan.seed}
+    for name in settings.keys() & given:
+        raise ValueError(f"--set {name}: this has an option of its own, see rblspi train --help")
+    return agent(env, **given, **settings)
 
 
 def _saved_agent(plan: Plan, saved: Selection) -> Agent:

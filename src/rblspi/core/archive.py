@@ -68,38 +68,22 @@ def write(
 
 
 def read(path: str | PathLike[str], kind: str, version: int) -> Archive:
-    """Read a file of this kind and version.
-
-    Raises
-    ------
-    FileError
-        Whatever is wrong with it.
-    """
-    arrays = _arrays(path)
-    try:
-        text = arrays.pop("metadata").tobytes()
-        description = json.loads(text.decode()) if len(text) <= _LARGEST_DESCRIPTION else None
-    except (LookupError, ValueError, RecursionError) as error:
-        raise FileError(f"{path} was not saved by rblspi: {error}") from error
-    if not isinstance(description, dict) or description.pop("format", None) != kind:
+    """Read a file of this kind and version; whatever is wrong with it is a `FileError`."""
+    archive = _read(path)
+    if archive.description.pop("format", None) != kind:
         raise FileError(f"{path} does not hold an {kind}")
-    found = description.pop("version", None)
+    found = archive.description.pop("version", None)
     if type(found) is not int or found != version:
         raise FileError(
             f"{path} has format version {short(found)}, this rblspi reads version {version}: "
             "install the version of rblspi that wrote it, or save it again"
         )
-    return Archive(description, arrays)
+    return archive
 
 
 def kind_of(path: str | PathLike[str]) -> str:
     """The kind of file, as it was given to `write`."""
-    try:
-        return str(json.loads(_arrays(path)["metadata"].tobytes())["format"])
-    except (LookupError, ValueError, TypeError, RecursionError) as error:
-        if isinstance(error, FileError):
-            raise
-        raise FileError(f"{path} was not saved by rblspi: {error}") from error
+    return str(_read(path).description.get("format"))
 
 
 def short(value: Any) -> str:
@@ -113,6 +97,18 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
 
+def _read(path: str | PathLike[str]) -> Archive:
+    arrays = _arrays(path)
+    try:
+        text = arrays.pop("metadata").tobytes()
+        description = json.loads(text.decode()) if len(text) <= _LARGEST_DESCRIPTION else None
+        if not isinstance(description, dict):
+            raise FileError("it has no description")
+    except (LookupError, ValueError, RecursionError) as error:
+        raise FileError(f"{path} was not saved by rblspi: {error}") from error
+    return Archive(description, arrays)
+
+
 def _arrays(path: str | PathLike[str]) -> dict[str, NDArray[Any]]:
     try:
         if not Path(path).exists():
@@ -120,9 +116,9 @@ def _arrays(path: str | PathLike[str]) -> dict[str, NDArray[Any]]:
         if not Path(path).is_file():
             raise FileError(f"{path} is not a file: name the .npz itself")
         data = Path(path).read_bytes()
+    except FileError:
+        raise
     except (OSError, MemoryError, ValueError) as error:
-        if isinstance(error, FileError):
-            raise
         raise FileError(f"{path} cannot be read: {error}") from error
     digest = hashlib.sha256(data[:-_DIGEST_SIZE]).hexdigest().encode()
     if data[-_DIGEST_SIZE:] != digest:

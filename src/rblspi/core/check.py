@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,34 +14,22 @@ LARGEST_COUNT = 2**62
 
 def positive(name: str, value: Any) -> float:
     """A finite number above zero."""
-    number = _number(name, value)
-    if not (math.isfinite(number) and number > 0.0):
-        raise ValueError(f"{name}={value!r} must be a positive number")
-    return number
+    return _number(name, value, lambda x: 0.0 < x < math.inf, "be a positive number")
 
 
 def not_negative(name: str, value: Any) -> float:
     """A finite number, zero or above."""
-    number = _number(name, value)
-    if not (math.isfinite(number) and number >= 0.0):
-        raise ValueError(f"{name}={value!r} must be zero or a positive number")
-    return number
+    return _number(name, value, lambda x: 0.0 <= x < math.inf, "be zero or a positive number")
 
 
 def finite(name: str, value: Any) -> float:
     """A finite number."""
-    number = _number(name, value)
-    if not math.isfinite(number):
-        raise ValueError(f"{name}={value!r} must be a finite number")
-    return number
+    return _number(name, value, math.isfinite, "be a finite number")
 
 
 def fraction(name: str, value: Any) -> float:
     """A number in [0, 1]."""
-    number = _number(name, value)
-    if not 0.0 <= number <= 1.0:
-        raise ValueError(f"{name}={value!r} must lie between 0 and 1")
-    return number
+    return _number(name, value, lambda x: 0.0 <= x <= 1.0, "lie between 0 and 1")
 
 
 def boolean(name: str, value: Any) -> bool:
@@ -79,8 +68,11 @@ def period(name: str, value: Any) -> int:
     return count(name, value)
 
 
-def _number(name: str, value: Any) -> float:
+def _number(name: str, value: Any, holds: Callable[[float], bool], words: str) -> float:
     try:
-        return float(value)
+        number = float(value)
     except (TypeError, ValueError, OverflowError):
         raise TypeError(f"{name}={value!r} must be a number") from None
+    if not holds(number):
+        raise ValueError(f"{name}={value!r} must {words}")
+    return number

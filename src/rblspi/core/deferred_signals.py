@@ -27,6 +27,7 @@ Handler = Callable[[int, Any], Any]
 #: those whose handlers may raise an exception: requests to end, time limits, and users' own
 _NAMES = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGBREAK", "SIGALRM", "SIGUSR1", "SIGUSR2")
 _SIGNALS = [number for number in signal.Signals if number.name in _NAMES]
+_LOCK = "numba:compiler_lock"
 
 
 class Deferral:
@@ -102,37 +103,30 @@ def _in_main_thread() -> bool:
     return threading.current_thread() is threading.main_thread()
 
 
-class _CompilerLock(event.Listener):  # type: ignore[misc]
-    """Listens to the lock of the compiler."""
+class _Compilation(event.Listener):  # type: ignore[misc]
+    """Listens to the compiler: the lock that every compilation holds, and the passes it consists of.
 
-    def __init__(self, deferral: Deferral) -> None:
-        self._deferral = deferral
+    The thread that has the lock may take it again.
+    """
 
-    def on_start(self, event: Any) -> None:
-        """The lock will be taken, perhaps again by the thread that has it."""
-        self._deferral.begin()
-
-    def on_end(self, event: Any) -> None:
-        """The lock was given up."""
-        self._deferral.end()
-
-
-class _Passes(event.Listener):  # type: ignore[misc]
-    """Listens to the passes of a compilation."""
-
-    def __init__(self, deferral: Deferral) -> None:
-        self._deferral = deferral
+    def __init__(self) -> None:
+        self._deferral = Deferral()
 
     def on_start(self, event: Any) -> None:
-        """Nothing."""
+        """The lock will be taken, or a pass begins."""
+        if event.kind == _LOCK:
+            self._deferral.begin()
 
     def on_end(self, event: Any) -> None:
-        """A pass has ended, and the next one has not begun."""
-        self._deferral.handle_waiting()
+        """The lock was given up, or a pass has ended and the next one has not begun."""
+        if event.kind == _LOCK:
+            self._deferral.end()
+        else:
+            self._deferral.handle_waiting()
 
 
 def defer_while_compiling() -> None:
     """From now on, signals that arrive during a compilation wait."""
-    deferral = Deferral()
-    event.register("numba:compiler_lock", _CompilerLock(deferral))
-    event.register("numba:run_pass", _Passes(deferral))
+    listener = _Compilation()
+    for kind in (_LOCK, "numba:run_pass"):
+        event.register(kind, listener)

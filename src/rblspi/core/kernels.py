@@ -107,32 +107,22 @@ def add_square(alpha: float, a: Matrix, c: Matrix) -> None:
 
 
 @jit_borrowing
-def whiten_product(upper: Matrix, a: Matrix, b: Matrix, c: Matrix) -> None:
-    """C <- R'^-1 (C - A'B) for at most ROWS rows of C."""
+def solve_product(upper: Matrix, a: Matrix, b: Matrix, c: Matrix, backwards: bool) -> None:
+    """C <- R'^-1 (C - A'B), or R^-1 (C - A'B) backwards, for at most ROWS rows of C."""
     rows, columns = c.shape
     if rows == ROWS:
         along = (address(a), *a.strides, address(b), b.strides[0], address(c), c.strides[0])
-        _whiten_tiles(address(upper), upper.strides[0], (*along, len(b), rows, columns))
+        operands = (*along, len(b), rows, columns)
+        if backwards:
+            _solve_tiles(1, address(upper), upper.strides[0], operands)
+        else:
+            _solve_tiles(0, address(upper), upper.strides[0], operands)
         return
     add_product(-1.0, a, b, c)
-    for i in range(rows):
-        for j in range(i):
-            subtract(c[i], upper[j, i], c[j])
-        _multiply(c[i], 1.0 / upper[i, i])
-
-
-@jit_borrowing
-def unwhiten_product(upper: Matrix, a: Matrix, b: Matrix, c: Matrix) -> None:
-    """C <- R^-1 (C - A'B) for at most ROWS rows of C."""
-    rows, columns = c.shape
-    if rows == ROWS:
-        along = (address(a), *a.strides, address(b), b.strides[0], address(c), c.strides[0])
-        _unwhiten_tiles(address(upper), upper.strides[0], (*along, len(b), rows, columns))
-        return
-    add_product(-1.0, a, b, c)
-    for i in range(rows - 1, -1, -1):
-        for j in range(i + 1, rows):
-            subtract(c[i], upper[i, j], c[j])
+    for step in range(rows):
+        i = rows - 1 - step if backwards else step
+        for j in range(i + 1, rows) if backwards else range(i):
+            subtract(c[i], upper[min(i, j), max(i, j)], c[j])
         _multiply(c[i], 1.0 / upper[i, i])
 
 
@@ -197,28 +187,19 @@ def _add_tiles(_context: Any, height: Any, alpha: Any, operands: Any) -> Any:
     return types.void(height, types.float64, types.unliteral(operands)), generate
 
 
-def _solving(backwards: bool) -> Any:
-    @intrinsic  # type: ignore[untyped-decorator]
-    def _solve_tiles(_context: Any, upper: Any, step: Any, operands: Any) -> Any:
-        """C <- R'^-1 (C - A'B), or R^-1 (...) backwards, for ROWS rows of C.
+@intrinsic(prefer_literal=True)  # type: ignore[untyped-decorator]
+def _solve_tiles(_context: Any, backwards: Any, upper: Any, step: Any, operands: Any) -> Any:
+    """`solve_product` for ROWS rows of C; R has an address and a distance between its rows."""
 
-        R has an address and a distance between its rows.
-        """
+    def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        _, upper, step, packed = values
+        operands = _Operands(*cgutils.unpack_tuple(builder, packed))
+        tile = _Tile(builder, operands, ROWS, _DOUBLE(-1.0))
+        tile.solve(upper, step, bool(backwards.literal_value))
+        _for_all_columns(tile)
+        return context.get_dummy_value()
 
-        def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-            upper, step, packed = values
-            operands = _Operands(*cgutils.unpack_tuple(builder, packed))
-            tile = _Tile(builder, operands, ROWS, _DOUBLE(-1.0))
-            tile.solve(upper, step, backwards)
-            _for_all_columns(tile)
-            return context.get_dummy_value()
-
-        return types.void(types.int64, types.int64, types.unliteral(operands)), generate
-
-    return _solve_tiles
-
-
-_whiten_tiles, _unwhiten_tiles = _solving(False), _solving(True)
+    return types.void(backwards, types.int64, types.int64, types.unliteral(operands)), generate
 
 
 @intrinsic  # type: ignore[untyped-decorator]

@@ -19,9 +19,8 @@ from rblspi.core.kernels import (
     add_product,
     dot,
     factor_block,
+    solve_product,
     subtract,
-    unwhiten_product,
-    whiten_product,
 )
 from rblspi.core.types import Matrix, Vector
 
@@ -61,7 +60,7 @@ def factor(matrix: Matrix, size: int, stop: int) -> bool:
         add_product(-1.0, above, above, block)
         if not factor_block(block):
             return False
-        whiten_product(block, above, matrix[:i, end:stop], matrix[i:end, end:stop])
+        solve_product(block, above, matrix[:i, end:stop], matrix[i:end, end:stop], False)
     return True
 
 
@@ -71,7 +70,8 @@ def whiten_columns(upper: Matrix, columns: Matrix) -> None:
     size = len(columns)
     for i in range(0, size, ROWS):
         end = min(i + ROWS, size)
-        whiten_product(upper[i:end, i:end], upper[:i, i:end], columns[:i], columns[i:end])
+        above = upper[:i, i:end]
+        solve_product(upper[i:end, i:end], above, columns[:i], columns[i:end], False)
 
 
 @jit_borrowing
@@ -81,7 +81,7 @@ def unwhiten_columns(upper: Matrix, columns: Matrix) -> None:
     for end in range(size, 0, -ROWS):
         i = max(end - ROWS, 0)
         right = upper[i:end, end:size].T
-        unwhiten_product(upper[i:end, i:end], right, columns[end:], columns[i:end])
+        solve_product(upper[i:end, i:end], right, columns[end:], columns[i:end], True)
 
 
 @jit_borrowing
