@@ -13,9 +13,9 @@ import typer
 
 from rblspi.cli import options
 from rblspi.cli.commands import Command
-from rblspi.cli.running import open_store, run_figures
 from rblspi.core.progress import say
 from rblspi.registry import nearest
+from rblspi_paper.running import open_store, run_figures
 
 if TYPE_CHECKING:
     from rblspi.experiments.definitions import Figure

@@ -68,9 +68,9 @@ def test_products_that_are_solved_for(rows: int, columns: int) -> None:
     a, b = rng.standard_normal((11, rows)), rng.standard_normal((11, columns))
     start = rng.standard_normal((rows, columns))
     whitened, unwhitened = start.copy(), start.copy()
-    kernels.whiten_product(upper, a, b, whitened)
+    kernels.solve_product(upper, a, b, whitened, False)
     np.testing.assert_allclose(upper.T @ whitened, start - a.T @ b, rtol=1e-12, atol=1e-12)
-    kernels.unwhiten_product(upper, a, b, unwhitened)
+    kernels.solve_product(upper, a, b, unwhitened, True)
     np.testing.assert_allclose(upper @ unwhitened, start - a.T @ b, rtol=1e-12, atol=1e-12)
 
 

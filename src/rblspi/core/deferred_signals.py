@@ -104,10 +104,7 @@ def _in_main_thread() -> bool:
 
 
 class _Compilation(event.Listener):  # type: ignore[misc]
-    """Listens to the compiler: the lock that every compilation holds, and the passes it consists of.
-
-    The thread that has the lock may take it again.
-    """
+    """Listens to the lock of the compiler, which is taken again within, and to its passes."""
 
     def __init__(self) -> None:
         self._deferral = Deferral()

@@ -1,19 +1,17 @@
-"""What the commands share that run experiments: runs that are taken in, and runs that are made."""
+"""The runs of an experiment: those that are taken in, and those that are made."""
 
 from __future__ import annotations
 
 import math
-import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from statistics import fmean
 from typing import TYPE_CHECKING
 
 import typer
 
-from rblspi.core.progress import duration, progress, say
+from rblspi.core.progress import progress, say
 
 if TYPE_CHECKING:
     from rblspi.experiments.definitions import Figure, Run
@@ -66,7 +64,7 @@ def _take_in(table: Path, runs: Sequence[FinishedRun], store: Store) -> str:
     others = contradictions(runs, store)
     refused = {(curve.digest, record.seed, record.code) for curve, record, _ in others}
     added = store.add(
-        run for run in runs if (run[0].digest, run[1].seed, run[1].code) not in refused
+        run for run in runs if (run.curve.digest, run[1].seed, run[1].code) not in refused
     )
     words = f"{table}: {len(runs)} runs, {added} of them new"
     if others:
@@ -155,7 +153,7 @@ def run_figures(
     where = f"the cluster at {cluster}" if cluster else f"{jobs} processes"
     say(f"{len(todo)} runs to make on {where}; finished ones are kept in {store.path}")
     try:
-        with _progress(figures, todo, store.seconds(), jobs) as tell:
+        with _progress(figures, todo) as tell:
             if cluster:
                 with dask_client(cluster) as client:
                     run_all(todo, store, *dask_executors(client), tell)
@@ -169,61 +167,21 @@ def run_figures(
         raise typer.Exit(130) from None
 
 
-class Forecast:
-    """How long runs will take: as long as others of their curve, at the speed of this machine.
-
-    Parameters
-    ----------
-    before : mapping
-        Mean processor time of the runs that are stored, by digest of the curve. Other machines may
-        have made them.
-    """
-
-    def __init__(self, before: Mapping[str, float]) -> None:
-        self.before = before
-        self.finished: dict[str, list[float]] = {}
-
-    def add(self, digest: str, seconds: float) -> None:
-        """Count a run that was made here and now."""
-        self.finished.setdefault(digest, []).append(seconds)
-
-    def seconds(self, remaining: Mapping[str, int]) -> float:
-        """Processor time of so many runs of every curve, of which one has been made."""
-        now = {digest: fmean(times) for digest, times in self.finished.items()}
-        both = now.keys() & self.before.keys()
-        then = sum(self.before[digest] for digest in both)
-        slower = sum(now[digest] for digest in both) / then if then > 0.0 else 1.0
-        means = {digest: slower * mean for digest, mean in self.before.items()} | now
-        typical = fmean(means.values())
-        return sum(number * means.get(digest, typical) for digest, number in remaining.items())
-
-
 @contextmanager
 def _progress(
-    figures: Sequence[tuple[Figure, int]],
-    todo: Sequence[Run],
-    seconds: dict[str, float],
-    jobs: int,
+    figures: Sequence[tuple[Figure, int]], todo: Sequence[Run]
 ) -> Iterator[Callable[[FinishedRun], None]]:
-    """Show how many runs of every figure are done, and how long the others will take."""
+    """Show how many runs of every figure are done."""
     remaining = Counter(run.curve.digest for run in todo)
-    forecast = Forecast(seconds)
-    start, worked = time.monotonic(), 0.0
     with progress(len(todo)) as tell:
 
         def finished(run: FinishedRun) -> None:
-            nonlocal worked
             remaining[run.curve.digest] -= 1
-            forecast.add(run.curve.digest, run.record.seconds)
-            worked += run.record.seconds
-            passed = time.monotonic() - start
-            at_a_time = max(worked / passed, 0.1) if passed > 5.0 else jobs
             done = [
                 f"{figure.id} {sum(number - remaining[c.digest] for c in figure.curves)}"
                 f"/{number * len(figure.curves)}"
                 for figure, number in figures
             ]
-            words = f"{', '.join(done)}; {duration(forecast.seconds(remaining) / at_a_time)} left"
-            tell(len(todo) - remaining.total(), words)
+            tell(len(todo) - remaining.total(), ", ".join(done))
 
         yield finished
