@@ -10,7 +10,7 @@ import os
 import secrets
 import sqlite3
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from os import PathLike
 from pathlib import Path
@@ -31,6 +31,12 @@ class Kind(NamedTuple):
 def checksum(*values: Any) -> int:
     """CRC-32 of the values of a row; also a function in SQL."""
     return zlib.crc32(repr(values).encode(errors="surrogateescape"))
+
+
+def insert(connection: sqlite3.Connection, table: str, row: Sequence[Any]) -> None:
+    """Insert a row, followed by its checksum."""
+    places = ", ".join("?" * (len(row) + 1))
+    connection.execute(f"INSERT INTO {table} VALUES ({places})", (*row, checksum(*row)))
 
 
 def opened(path: str | PathLike[str], kind: Kind, mode: str = "rw") -> sqlite3.Connection:

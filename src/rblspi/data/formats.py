@@ -110,7 +110,7 @@ def _arrow(path: Path, wanted: Sequence[str] | None) -> Iterator[Any]:
 
 def _decisions(path: Path, wanted: Sequence[str] | None) -> Iterator[Any]:
     """The decisions of a policy at work that have an outcome."""
-    table = transitions_in(path)
+    table = transitions_in(path).to_arrow().flatten()
     yield from (table if wanted is None else table.select(list(wanted))).to_batches()
 
 

@@ -15,9 +15,9 @@ from pathlib import Path
 from sqlite3 import Connection
 from typing import Any, NamedTuple, Self
 
+from rblspi.core.database import insert
 from rblspi.core.files import lock
 from rblspi.data import decision_log
-from rblspi.data.decision_log import checksum
 from rblspi.policies.linear import LinearPolicy
 from rblspi.policies.values import ActionValues, ValuePosterior, values_of
 from rblspi.serving.group_commit import GroupCommit
@@ -38,7 +38,7 @@ class Decision(NamedTuple):
     action: Any
 
 
-#: what is said of an outcome
+#: what is said of an outcome; the first two have to be
 _OUTCOME = ("id", "reward", "next_state", "terminated", "truncated", "elapsed")
 
 
@@ -104,6 +104,12 @@ class Decisions:
         self._resources.callback(self._commits.close)
         self._commits.do(self._insert_policy).result()
 
+    def _insert_policy(self, connection: Connection) -> None:
+        self._policy_number = 1 + decision_log.last(connection, "policies")
+        algorithm = str(self.policy.provenance.get("algorithm", ""))
+        row = (self._policy_number, _digest(self.policy), algorithm, time.time())
+        insert(connection, "policies", row)
+
     @property
     def counts(self) -> dict[str, int] | None:
         """The number of decisions and of outcomes in the log; None without a log."""
@@ -113,6 +119,16 @@ class Decisions:
     def problem(self) -> str | None:
         """Why nothing can be written to the log any more; None if all is well."""
         return None if self._commits is None else self._commits.problem
+
+    def close(self) -> None:
+        """Close the log."""
+        self._resources.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
 
     # Deciding ----------------------------------------------------------------------------------
 
@@ -153,15 +169,13 @@ class Decisions:
             return made
         kept = [_text(self._states.plain(state)) for state in seen]
 
-        def insert(connection: Connection) -> list[Decision]:
-            first, now = 1 + _last(connection), time.time()
+        def write(connection: Connection) -> list[Decision]:
+            first, now = 1 + decision_log.last(connection, "decisions"), time.time()
             for number, row in enumerate(zip(names, kept, actions, strict=True), first):
-                values = (number, self._policy_number, now, *row)
-                connection.execute(_INSERT_DECISION, (*values, checksum(*values)))
-            ids = [f"{self._log}-{number}" for number in range(first, first + len(actions))]
-            return list(map(Decision, ids, actions))
+                insert(connection, "decisions", (number, self._policy_number, now, *row))
+            return [Decision(f"{self._log}-{n}", a) for n, a in enumerate(actions, first)]
 
-        return self._commits.do(insert, self._count_decisions)
+        return self._commits.do(write, self._count_decisions)
 
     def _count_decisions(self, made: Sequence[Decision]) -> None:
         for decision in made:
@@ -225,8 +239,8 @@ class Decisions:
             raise NoLogError("decisions are not written down: start the service with --log FILE")
         given = each("outcomes", list(outcomes), self._row)
 
-        def insert(connection: Connection) -> int:
-            decided, now = _last(connection), time.time()
+        def write(connection: Connection) -> int:
+            decided, now = decision_log.last(connection, "decisions"), time.time()
             new: dict[int, tuple[Any, ...]] = {}
 
             def compare(outcome: tuple[str, tuple[Any, ...]]) -> None:
@@ -240,15 +254,14 @@ class Decisions:
 
             each("outcomes", given, compare)
             for number, values in new.items():
-                row = (number, now, *values)
-                connection.execute(_INSERT_OUTCOME, (*row, checksum(*row)))
+                insert(connection, "outcomes", (number, now, *values))
             return len(new)
 
         def count(new: int) -> None:
             self.repeated += len(given) - new
             self._counts["outcomes"] += new
 
-        return self._commits.do(insert, count)
+        return self._commits.do(write, count)
 
     def _number(self, identifier: str, last: int) -> int:
         """The number of the decision with an id."""
@@ -261,21 +274,18 @@ class Decisions:
 
     def _row(self, given: Any) -> tuple[str, tuple[Any, ...]]:
         """The id of an outcome, and its other values as the log keeps them."""
-        if not isinstance(given, Mapping):
-            raise ValueError(f"{str(given)[:50]!r} is no outcome: give id, reward and next_state")
-        for name in given:
-            if name not in _OUTCOME:
-                known = ", ".join(_OUTCOME)
-                raise ValueError(f"an outcome has no {str(name)[:50]!r}, only {known}")
-        for name in ("id", "reward"):
-            if name not in given:
-                raise ValueError(f"{name} is missing: an outcome has id, reward and next_state")
+        names = given.keys() if isinstance(given, Mapping) else set()
+        if not {*_OUTCOME[:2]} <= names <= {*_OUTCOME}:
+            raise ValueError(
+                f"{str(given)[:50]!r} is no outcome: it has id and reward, and may have "
+                f"{', '.join(_OUTCOME[2:])}"
+            )
         after, elapsed = given.get("next_state"), given.get("elapsed")
-        flags = [given.get(name, False) for name in ("terminated", "truncated")]
-        for name, flag in zip(("terminated", "truncated"), flags, strict=True):
+        ends = {name: given.get(name, False) for name in ("terminated", "truncated")}
+        for name, flag in ends.items():
             if not isinstance(flag, bool):
                 raise ValueError(f"{name}={flag!r} must be true or false")
-        if after is None and not flags[0]:
+        if after is None and not ends["terminated"]:
             raise ValueError("next_state is missing: give the state after the action")
         if after is not None:
             after = _text(self._states.plain(self._states.seen(after)))
@@ -283,38 +293,13 @@ class Decisions:
             elapsed = _number("elapsed", elapsed)
             if elapsed <= 0.0:
                 raise ValueError(f"elapsed={elapsed!r} must be above 0: the time to the next state")
-        values = (_number("reward", given["reward"]), after, *map(int, flags), elapsed)
-        return str(given["id"]), values
-
-    # -------------------------------------------------------------------------------------------
-
-    def _insert_policy(self, connection: Connection) -> None:
-        row = (_digest(self.policy), str(self.policy.provenance.get("algorithm", "")), time.time())
-        self._policy_number = connection.execute(_INSERT_POLICY, row).lastrowid
-
-    def close(self) -> None:
-        """Close the log."""
-        self._resources.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
+        reward = _number("reward", given["reward"])
+        return str(given["id"]), (reward, after, *map(int, ends.values()), elapsed)
 
 
-_INSERT_POLICY = "INSERT INTO policies (digest, algorithm, started) VALUES (?, ?, ?)"
-_INSERT_DECISION = "INSERT INTO decisions VALUES (?, ?, ?, ?, ?, ?, ?)"
-_INSERT_OUTCOME = "INSERT INTO outcomes VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 _SELECT_OUTCOME = (
     "SELECT reward, next_state, terminated, truncated, elapsed FROM outcomes WHERE decision = ?"
 )
-
-
-def _last(connection: Connection) -> int:
-    """The number of the last decision."""
-    found: int = connection.execute("SELECT coalesce(max(id), 0) FROM decisions").fetchone()[0]
-    return found
 
 
 @contextmanager
@@ -346,8 +331,8 @@ def _number(name: str, given: Any) -> float:
 
 
 def _episode(name: Any) -> str | None:
-    whole = isinstance(name, str) and len(name) <= LONGEST_NAME
-    if name is None or (whole and name == name.encode(errors="ignore").decode()):
+    text = isinstance(name, str) and len(name) <= LONGEST_NAME
+    if name is None or (text and name == name.encode(errors="ignore").decode()):
         return None if name is None else str(name)
     raise ValueError(f"episode={str(name)[:50]!r} must be text of at most {LONGEST_NAME} letters")
 

@@ -78,11 +78,12 @@ class GroupCommit:
             self._commit([task for task in tasks if task.future.set_running_or_notify_cancel()])
 
     def _commit(self, tasks: list[_Task]) -> None:
+        results: list[Any]
         try:
             if self.problem is not None:
                 raise DiskError(self.problem)
             self._connection.execute("BEGIN IMMEDIATE")
-            found = [_attempt(task.work, self._connection) for task in tasks]
+            results = [self._attempt(task) for task in tasks]
             self._connection.execute("COMMIT")
         except sqlite3.Error as error:
             with suppress(sqlite3.Error):
@@ -90,28 +91,27 @@ class GroupCommit:
             said = f"{self._path} cannot be written: {error}"
             if getattr(error, "sqlite_errorname", "") not in _NOTHING_WRITTEN:
                 self.problem = f"{said}; start the service again"
-            found = [DiskError(self.problem or said)] * len(tasks)
+            results = [DiskError(self.problem or said)] * len(tasks)
         except DiskError as error:
-            found = [error] * len(tasks)
-        for task, result in zip(tasks, found, strict=True):
+            results = [error] * len(tasks)
+        for task, result in zip(tasks, results, strict=True):
             if isinstance(result, Exception):
                 task.future.set_exception(result)
             else:
                 task.committed(result)
                 task.future.set_result(result)
 
+    def _attempt(self, task: _Task) -> Any:
+        """The result of some work, or its own error."""
+        try:
+            return task.work(self._connection)
+        except sqlite3.Error:
+            raise
+        except Exception as error:
+            return error
+
 
 class _Task(NamedTuple):
     work: Callable[[sqlite3.Connection], Any]
     committed: Callable[[Any], object]
     future: Future[Any]
-
-
-def _attempt(work: Callable[[sqlite3.Connection], Any], connection: sqlite3.Connection) -> Any:
-    """The result of some work, or its own error."""
-    try:
-        return work(connection)
-    except sqlite3.Error:
-        raise
-    except Exception as error:
-        return error

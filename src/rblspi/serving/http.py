@@ -14,13 +14,14 @@ from typing import Any
 from rblspi.serving.decisions import Decisions, NoLogError
 
 try:
+    from prometheus_client import CONTENT_TYPE_LATEST
     from starlette.applications import Starlette
     from starlette.exceptions import HTTPException
     from starlette.requests import ClientDisconnect, Request
     from starlette.responses import Response
     from starlette.routing import Route
 
-    from rblspi.serving.metrics import Metrics
+    from rblspi.serving.metrics import Endpoint, Metrics
 except ImportError as error:
     raise ImportError('the service needs more packages: pip install "rblspi[serve]"') from error
 
@@ -39,21 +40,19 @@ def application(decisions: Decisions) -> Starlette:
         async def endpoint(request: Request) -> Response:
             return _json(await answer(decisions, await _asked(request)))
 
-        return Route(f"/{name}", metrics.timed(name, _explained(endpoint)), methods=["POST"])
+        return Route(f"/{name}", metrics.timed(f"/{name}", _explained(endpoint)), methods=["POST"])
 
     async def health(request: Request) -> Response:
         problem = decisions.problem
         return _json(_health(decisions)) if problem is None else _sentence(503, problem)
 
     async def shown(request: Request) -> Response:
-        return Response(metrics.text(), media_type=metrics.media_type)
+        return Response(metrics.text(), media_type=CONTENT_TYPE_LATEST)
 
     return Starlette(
         routes=[
-            post("act", _act),
-            post("values", _values),
-            post("record", _record),
-            Route("/health", metrics.timed("health", health), methods=["GET"]),
+            *(post("act", _act), post("values", _values), post("record", _record)),
+            Route("/health", metrics.timed("/health", health), methods=["GET"]),
             Route("/metrics", shown, methods=["GET"]),
         ],
         exception_handlers={404: _no_such_page, 405: _other_method},
@@ -133,7 +132,7 @@ def _only(asked: Question, *known: str) -> None:
 # Requests and responses ------------------------------------------------------------------------
 
 
-async def _asked(request: Request) -> dict[str, Any]:
+async def _asked(request: Request) -> Question:
     """The object in the body of a request."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":  # which no page of another site can send
@@ -162,28 +161,25 @@ def _no_number(word: str) -> float:
 _DECODER = json.JSONDecoder(parse_constant=_no_number)
 
 
-def _explained(endpoint: Any) -> Any:
+def _explained(endpoint: Endpoint) -> Endpoint:
     """An endpoint whose errors are answers."""
 
     async def explained(request: Request) -> Response:
         try:
-            response: Response = await endpoint(request)
+            return await endpoint(request)
         except HTTPException as error:
             return _sentence(error.status_code, error.detail)
-        except NoLogError as error:
-            return _sentence(404, str(error))
         except ValueError as error:
-            return _sentence(400, str(error))
+            return _sentence(404 if isinstance(error, NoLogError) else 400, str(error))
         except OSError as error:
             return _sentence(503, f"nothing was written: {error}")
         except ClientDisconnect:
             return Response(status_code=400)
-        return response
 
     return explained
 
 
-def _json(found: dict[str, Any], status: int = 200) -> Response:
+def _json(found: Answer, status: int = 200) -> Response:
     return Response(json.dumps(found), status, media_type="application/json")
 
 

@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
 from prometheus_client import (
-    CONTENT_TYPE_LATEST,
     CollectorRegistry,
     Counter,
     Histogram,
@@ -27,38 +26,34 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 
 
-class Metrics:
+class Metrics(Collector):
     """Counts requests and their times; decisions and outcomes are counted where they are made."""
 
-    media_type = CONTENT_TYPE_LATEST
-
     def __init__(self, decisions: Decisions) -> None:
-        self._registry = CollectorRegistry()
-        ProcessCollector(registry=self._registry)
-        self._registry.register(_Decisions(decisions))
-        self._requests = Counter(
-            "rblspi_requests", "Requests", ["path", "status"], registry=self._registry
-        )
+        self._decisions = decisions
+        self._registry = registry = CollectorRegistry()
+        ProcessCollector(registry=registry)
+        registry.register(self)
+        labels = ["path", "status"]
+        self._requests = Counter("rblspi_requests", "Requests", labels, registry=registry)
         self._seconds = Histogram(
             "rblspi_request_seconds",
             "Time from a request to its response",
             ["path"],
             buckets=BUCKETS,
-            registry=self._registry,
+            registry=registry,
         )
 
-    def timed(self, name: str, endpoint: Endpoint) -> Endpoint:
+    def timed(self, path: str, endpoint: Endpoint) -> Endpoint:
         """An endpoint whose requests are counted."""
-        seconds = self._seconds.labels(f"/{name}")
-        good = self._requests.labels(f"/{name}", "200")
+        seconds, good = self._seconds.labels(path), self._requests.labels(path, "200")
 
         async def timed(request: Request) -> Response:
             start = time.perf_counter()
             response = await endpoint(request)
             seconds.observe(time.perf_counter() - start)
             status = response.status_code
-            count = good if status == 200 else self._requests.labels(f"/{name}", str(status))
-            count.inc()
+            (good if status == 200 else self._requests.labels(path, str(status))).inc()
             return response
 
         return timed
@@ -67,26 +62,17 @@ class Metrics:
         """All numbers, in Prometheus's format."""
         return generate_latest(self._registry)
 
-
-class _Decisions(Collector):
-    """The numbers that the answers keep themselves."""
-
-    def __init__(self, decisions: Decisions) -> None:
-        self._decisions = decisions
-
     def collect(self) -> Iterator[Any]:
-        """The numbers by now."""
+        """The numbers that the decisions keep themselves."""
         taken = CounterMetricFamily(
             "rblspi_decisions", "Decisions since the start, by action", labels=["action"]
         )
         for action, count in self._decisions.taken.items():
             taken.add_metric([str(action)], count)
         yield taken
-        counts = self._decisions.counts
-        if counts is None:
-            return
-        for name, count in counts.items():
-            yield GaugeMetricFamily(f"rblspi_log_{name}", f"{name.capitalize()} in the log", count)
-        yield CounterMetricFamily(
-            "rblspi_outcomes_repeated", "Outcomes that were there already", self._decisions.repeated
-        )
+        if (counts := self._decisions.counts) is not None:
+            for name, count in counts.items():
+                words = f"{name.capitalize()} in the log"
+                yield GaugeMetricFamily(f"rblspi_log_{name}", words, count)
+            words, repeated = "Outcomes that were there already", self._decisions.repeated
+            yield CounterMetricFamily("rblspi_outcomes_repeated", words, repeated)
