@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from rblspi import Agent
-from rblspi.cli.fit import Job, _default_basis
+from rblspi.cli.fit import _default_basis
 from rblspi.core.files import locked
 from rblspi.data.transitions import Transitions
 from tests.support.command import run, said
@@ -296,8 +296,7 @@ def test_data_of_another_environment_choose_no_basis() -> None:
     seen = np.zeros((5, 3))
     data = [Transitions.from_arrays(seen, [0] * 5, [0.0] * 5, seen, [False] * 5)]
     env = gym.make("CartPole-v1")
-    job = Job(data, env, env.observation_space, 2, 5)
     with pytest.raises(ValueError, match="has 3 numbers, of the environment 4: correct --env"):
-        _default_basis(job)
+        _default_basis(data, env.observation_space)
     with pytest.raises(ValueError, match="no chunks: at least one transition is needed"):
-        _default_basis(job._replace(data=[]))
+        _default_basis([], env.observation_space)

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 import gymnasium as gym
 import typer
@@ -82,26 +82,46 @@ def fit(
     whether the data support it.
     """
     algorithm = _algorithm(algo, policy, save)
+    settings = dict(set_ or ())
+    algorithm.require_settings(settings)
+    named = None if env is None else environment(env, env_set)
+    source = log.open(_number_of_actions(named, actions), decisions)
+    named = named or _environment(log.data, source.metadata, dict(env_set or ()))
     with ExitStack() as stack:
-        named = None if env is None else environment(env, env_set)
-        source = log.open(_number_of_actions(named, actions), decisions)
-        named = named or _environment(log.data, source.metadata, dict(env_set or ()))
-        job = _job(source, named, actions, cluster, stack)
+        data = source if cluster is None else _on_cluster(source, cluster, stack)
+        space = _observation_space(source, data, named, actions)
         if not log.quiet:
-            _print_report(source, job)
-        estimator = _estimator(algorithm, job, basis, dict(set_ or ()))
-        if actions is None and (algorithm.learns != "values" or policy is not None):
-            _require_plausible_actions(estimator, job)
+            from rblspi.offline import data_report
+
+            print(columns_of(source))
+            print(data_report(data))
+        estimator = algorithm.load()(
+            _basis(basis, algorithm, data, space),
+            source.actions if algorithm.learns == "policy" or policy is not None else None,
+            observation_space=space,
+            **settings,
+        )
+        if named is None and actions is None:
+            _require_plausible_actions(estimator, data)
         if save is not None:
             save.mkdir(parents=True, exist_ok=True)  # before the work, not after it
-        target = None if policy is None else Selection(policy).load(job.env).policy()
+        target = None if policy is None else Selection(policy).load(named).policy()
         start = time.perf_counter()
-        with progress(job.size, log.quiet) as tell:
-            _learn(estimator, algorithm, _Watched(job.data, tell), job, target, log.quiet)
-        trust = _print_results(estimator, algorithm, job, target, time.perf_counter() - start)
+        with progress(source.size, log.quiet) as tell:
+            watched = _Watched(data, tell)
+            if algorithm.learns == "values":
+                estimator.fit(watched, target)
+            else:
+                estimator.fit(watched, callback=None if log.quiet else _say_iterations())
+        _print_fit(estimator, data, time.perf_counter() - start)
+        if target is not None:
+            _print_value(estimator, data, target)
+        if hasattr(estimator, "posterior_") and hasattr(estimator, "act"):
+            _print_coverage(estimator, data, named)
+        report = None if algorithm.learns == "values" else _trust(estimator, data)
         if save is not None:
-            _save(estimator, job, trust, save)
-        if strict and trust is not None and trust.word == "bad":
+            _save(estimator, named, report, save)
+        if strict and report is not None and report.word == "bad":
             raise typer.Exit(NOT_TRUSTED)
 
 
@@ -122,77 +142,18 @@ def _algorithm(name: str, policy: Path | None, save: Path | None) -> Algorithm:
     return found
 
 
-def _learn(
-    estimator: Any,
-    algorithm: Algorithm,
-    data: _Watched,
-    job: Job,
-    target: LinearPolicy | None,
-    quiet: bool,
-) -> None:
-    if algorithm.learns == "values":
-        estimator.set_params(actions=None if target is None else job.actions)
-        estimator.fit(data, target)
-    else:
-        estimator.fit(data, callback=None if quiet else _say_iterations())
+# The environment, and what is learnt about ---------------------------------------------------
 
 
-def _save(estimator: Any, job: Job, trust: TrustReport | None, folder: Path) -> None:
-    """Save the policy with its trust report, and say what to do next."""
-    found = estimator.policy(job.env)
-    if trust is not None:
-        found = replace(found, provenance={**found.provenance, "trust": trust.plain()})
-    found.save(folder / POLICY)
-    then = f"export {folder} policy.onnx" if job.env is None else f"evaluate {folder}"
-    print(f"saved in {folder}: next, rblspi {then}")
-
-
-# The data, and the environment they come from ------------------------------------------------
-
-
-class Job(NamedTuple):
-    """The data, and the environment they come from."""
-
-    data: Any
-    env: gym.Env[Any, Any] | None  # None: only the data are known
-    observation_space: gym.Space[Any]
-    actions: int
-    size: int
-
-
-def _job(
-    source: Any,
-    named: gym.Env[Any, Any] | None,
-    actions: int | None,
-    cluster: str | None,
-    stack: ExitStack,
-) -> Job:
-    if named is not None:
-        from rblspi.policies.linear import action_names_of
-
-        source.actions = _number_of_actions(named, actions)
-        action_names_of(named, source.actions, getattr(source, "action_names", ()))
-    elif source.actions is None:
-        source.actions = actions
-    found: Any = source if cluster is None else _on_cluster(source, cluster, stack)
-    if named is not None:
-        return Job(found, named, named.observation_space, source.actions, source.size)
-    from rblspi.offline.observed_space import observed_space
-
-    space = observed_space(found)
-    source.actions = source.actions or 1 + max(int(chunk.actions.max()) for chunk in source)
-    return Job(found, None, space, source.actions, source.size)
-
-
-def _number_of_actions(named: gym.Env[Any, Any] | None, actions: int | None) -> int | None:
+def _number_of_actions(env: gym.Env[Any, Any] | None, actions: int | None) -> int | None:
     """That of the environment, or what the user says."""
-    if named is None:
+    if env is None:
         return actions
     from rblspi.environments.lookup import discrete_actions
 
-    own = int(discrete_actions(named).n)
+    own = int(discrete_actions(env).n)
     if actions not in (None, own):
-        raise ValueError(f"--actions {actions}: {named.spec} has {own}")
+        raise ValueError(f"--actions {actions}: {env.spec} has {own}")
     return own
 
 
@@ -201,7 +162,7 @@ def _environment(
 ) -> gym.Env[Any, Any] | None:
     """The environment that is named in the file, if it is registered.
 
-    What comes from the file cannot import a module or name another file; what the user gives can.
+    The file cannot import a module or name another file; the arguments that the user gives can.
     """
     from rblspi.environments.lookup import make_described
 
@@ -228,46 +189,61 @@ def _on_cluster(source: Any, address: str, stack: ExitStack) -> Any:
     return DaskData(source, stack.enter_context(dask_client(address)))
 
 
-def _estimator(algorithm: Algorithm, job: Job, basis: str | None, settings: dict[str, Any]) -> Any:
+def _observation_space(
+    source: Any, data: Any, env: gym.Env[Any, Any] | None, actions: int | None
+) -> gym.Space[Any]:
+    """The space of the observations; the number of actions is set in the source."""
+    if env is None:
+        from rblspi.offline.observed_space import observed_space
+
+        space = observed_space(data)
+        source.actions = source.actions or actions
+        source.actions = source.actions or 1 + max(int(chunk.actions.max()) for chunk in source)
+        return space
+    from rblspi.policies.linear import action_names_of
+
+    source.actions = _number_of_actions(env, actions)
+    action_names_of(env, source.actions, getattr(source, "action_names", ()))
+    return env.observation_space
+
+
+def _basis(text: str | None, algorithm: Algorithm, data: Any, space: gym.Space[Any]) -> Any:
+    """The basis that was typed; else the default for values, and for a policy the best one."""
+    if text is None:
+        return _default_basis(data, space) if algorithm.learns == "values" else None
     from rblspi.features import basis_from_text
 
-    algorithm.require_settings(settings)
-    chosen = None if basis is None else basis_from_text(basis)
-    if chosen is None and algorithm.learns == "values":
-        chosen = _default_basis(job)
-    space = job.observation_space
-    return algorithm.load()(chosen, job.actions, observation_space=space, **settings)
+    return basis_from_text(text)
 
 
-def _require_plausible_actions(estimator: Any, job: Job) -> None:
-    """Raise an error if the actions in the data would need an implausible number of weights."""
-    basis = estimator.basis or _default_basis(job)
-    features = basis.build(job.observation_space).size
-    weights = job.actions * features
-    if job.env is None and weights > _MANY_WEIGHTS:
-        raise ValueError(
-            f"the largest action in the data is {job.actions - 1:,}: {job.actions:,} actions with "
-            f"{features:,} features need {weights:,} weights; if the action column is right, give "
-            "--actions"
-        )
-
-
-def _default_basis(job: Job) -> Basis:
+def _default_basis(data: Any, space: gym.Space[Any]) -> Basis:
     """The default basis, scaled to the data where the environment has no bounds."""
     from rblspi.environments.spaces import input_size
     from rblspi.features import default_basis
     from rblspi.offline.accumulation import not_empty
     from rblspi.offline.model_selection import first_rows
 
-    first = not_empty(next(iter(job.data), None), job.data)
-    found, size = first.observations[0].size, input_size(job.observation_space)
+    first = not_empty(next(iter(data), None), data)
+    found, size = first.observations[0].size, input_size(space)
     if found != size:
         raise ValueError(
             f"an observation of the data has {found} numbers, of the environment {size}: correct "
             "--env or --columns"
         )
-    scout = lambda: first_rows(job.data).observations.reshape(-1, size)  # noqa: E731
-    return default_basis(job.observation_space, scout)
+    return default_basis(space, lambda: first_rows(data).observations.reshape(-1, size))
+
+
+def _require_plausible_actions(estimator: Any, data: Any) -> None:
+    """Raise an error if the actions in the data would need an implausible number of weights."""
+    actions = estimator.actions or 1
+    basis = estimator.basis or _default_basis(data, estimator.observation_space)
+    features = basis.build(estimator.observation_space).size
+    if actions > 1 and actions * features > _MANY_WEIGHTS:
+        raise ValueError(
+            f"the largest action in the data is {actions - 1:,}: {actions:,} actions with "
+            f"{features:,} features need {actions * features:,} weights; if the action column is "
+            "right, give --actions"
+        )
 
 
 # What is seen meanwhile ---------------------------------------------------------------------
@@ -318,11 +294,9 @@ def _say_iterations() -> Callable[[Iteration], None]:
     numbers = count(1)
 
     def tell(iteration: Iteration) -> None:
-        what = (
-            f"{iteration.changed:,} next actions changed"
-            if iteration.mixed == 1
-            else f"a mixture of {iteration.mixed} policies that went in a cycle"
-        )
+        what = f"{iteration.changed:,} next actions changed"
+        if iteration.mixed > 1:
+            what = f"a mixture of {iteration.mixed} policies that went in a cycle"
         say(f"iteration {next(numbers)}: {what}, weights by a share of {iteration.change:.2g}")
 
     return tell
@@ -331,26 +305,7 @@ def _say_iterations() -> Callable[[Iteration], None]:
 # What is said afterwards --------------------------------------------------------------------
 
 
-def _print_report(source: Any, job: Job) -> None:
-    from rblspi.offline import data_report
-
-    print(columns_of(source))
-    print(data_report(job.data))
-
-
-def _print_results(
-    estimator: Any, algorithm: Algorithm, job: Job, target: LinearPolicy | None, seconds: float
-) -> TrustReport | None:
-    """Print all that is known of the result; returns the report on a policy."""
-    _print_fit(estimator, job, seconds)
-    if target is not None:
-        _print_value(estimator, job, target)
-    if hasattr(estimator, "posterior_") and hasattr(estimator, "act"):
-        _print_coverage(estimator, job)
-    return None if algorithm.learns == "values" else _trust(estimator, job)
-
-
-def _print_fit(estimator: Any, job: Job, seconds: float) -> None:
+def _print_fit(estimator: Any, data: Any, seconds: float) -> None:
     print(
         f"{type(estimator).__name__}: {int(estimator.statistics_.count.sum()):,} transitions, "
         f"{len(estimator.weights_)} weights, rank {estimator.rank_}, {seconds:.1f} s"
@@ -368,59 +323,68 @@ def _print_fit(estimator: Any, job: Job, seconds: float) -> None:
         best = f"the best of {tried} by held-out episodes"
         how = best if tried > 1 else "the default for these data"
         print(f"basis: {basis_to_text(chosen)}, {how}")
-    bad = getattr(job.data, "bad", None)
+    bad = getattr(data, "bad", None)
     if bad is not None and bad.count:
         print(bad)
 
 
-def _print_value(estimator: Any, job: Job, policy: Any) -> None:
+def _print_value(estimator: Any, data: Any, policy: LinearPolicy) -> None:
     from rblspi.offline import policy_value
 
-    priors = ("prior_precision", "noise_precision")  # which LSTD does not have
-    settings = {name: getattr(estimator, name) for name in priors if hasattr(estimator, name)}
+    names = ("ridge", "prior_precision", "noise_precision")  # of which LSTD has the first
     value = policy_value(
-        job.data,
+        data,
         policy,
         estimator.basis,
-        job.actions,
+        estimator.actions,
         discount=estimator.discount,
-        ridge=estimator.ridge,
-        observation_space=job.observation_space,
-        **settings,
+        observation_space=estimator.observation_space,
+        **{name: getattr(estimator, name) for name in names if hasattr(estimator, name)},
     )
     print(f"value of the policy in its first states: {value}")
 
 
-def _print_coverage(estimator: Any, job: Job) -> None:
+def _print_coverage(estimator: Any, data: Any, env: gym.Env[Any, Any] | None) -> None:
     """Coverage of the states that the policy visits; without an environment, of next states."""
     from rblspi.offline import coverage
 
-    if job.env is None:
-        where, states = "next in the data", next(iter(job.data)).next_observations[:_STATES]
+    if env is None:
+        where, states = "next in the data", next(iter(data)).next_observations[:_STATES]
     else:
         from rblspi.rollout import collect
         from rblspi.rollout.evaluate import greedy_act
 
-        act = greedy_act(estimator.policy(job.env))
-        visited = next(collect(job.env, _STATES, act, seed=0))
+        visited = next(collect(env, _STATES, greedy_act(estimator.policy(env)), seed=0))
         where, states = "visited by the policy", visited.observations
     print(f"coverage, {where}: {coverage(estimator, states)}")
 
 
-def _trust(estimator: Any, job: Job) -> TrustReport:
+def _trust(estimator: Any, data: Any) -> TrustReport:
     from rblspi.offline import trust
 
     report = trust(
         estimator.policy(),
-        job.data,
+        data,
         estimator.basis_,
         discount=estimator.discount,
         values=estimator.predict,
         converged=estimator.converged_,
-        observation_space=job.observation_space,
+        observation_space=estimator.observation_space,
     )
     print(report)
     return report
+
+
+def _save(
+    estimator: Any, env: gym.Env[Any, Any] | None, report: TrustReport | None, folder: Path
+) -> None:
+    """Save the policy with its trust report, and say what to do next."""
+    found = estimator.policy(env)
+    if report is not None:
+        found = replace(found, provenance={**found.provenance, "trust": report.plain()})
+    found.save(folder / POLICY)
+    then = f"export {folder} policy.onnx" if env is None else f"evaluate {folder}"
+    print(f"saved in {folder}: next, rblspi {then}")
 
 
 COMMAND = Command(fit, "logs.parquet --set discount=0.95 --save runs/logs")
