@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import gymnasium as gym
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -19,8 +18,8 @@ from rblspi import Agent
 from rblspi.core import check
 from rblspi.core.compiled import jit_borrowing, jit_inlined
 from rblspi.core.kernels import dot
+from rblspi.core.settings import Setting
 from rblspi.core.types import Allowed, Integers, Vector
-from rblspi.features import BasisLike
 from rblspi.policies.choice import epsilon_greedy
 from rblspi.rollout.loop import AgentFunctions
 from rblspi.rollout.transition import Transition, ends_episode, is_terminal
@@ -79,36 +78,19 @@ class MyAgent(Agent):
 
     Parameters
     ----------
-    env : gymnasium.Env or str
-        An environment with discrete actions, or the id of one.
-    basis : Basis, callable or fitted transformer, optional
-        State features; chosen by the observation space unless given.
     rate : float
         Share of the TD error that a transition corrects.
     epsilon : float
         Probability of a random action.
-    discount : float
-        gamma.
-    seed : int, optional
-        Of everything random; one drawn from the operating system unless given.
+    env, basis, discount, seed
+        As for `RBLSPI`.
     """
 
     functions = AgentFunctions(act, observe)
     state: State
 
-    def __init__(
-        self,
-        env: gym.Env[Any, Any] | str,
-        basis: BasisLike | None = None,
-        *,
-        rate: float = 0.1,
-        epsilon: float = 0.1,
-        discount: float = 0.99,
-        seed: int | None = None,
-    ) -> None:
-        self.rate = check.fraction("rate", rate)
-        self.epsilon = check.fraction("epsilon", epsilon)
-        super().__init__(env, basis, discount=discount, seed=seed)
+    rate = Setting(0.1, check.fraction)
+    epsilon = Setting(0.1, check.fraction)
 
     def _initial_state(self) -> State:
         return State(
@@ -118,9 +100,6 @@ class MyAgent(Agent):
             rate=self.rate,
             epsilon=self.epsilon,
         )
-
-    def _weights(self, explore: bool) -> Vector:
-        return self.state.weights
 
     def _follows_an_episode(self) -> bool:
         return True

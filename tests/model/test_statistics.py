@@ -137,16 +137,16 @@ def changed(place, value, rows=5):
 @pytest.mark.parametrize(
     ("place", "value", "message"),
     [
-        (0, np.nan, r"x in row 3 is not finite: \[nan, nan\]"),
-        (3, np.inf, r"y in row 3 is not finite: \[inf, inf\]"),
-        (2, -np.inf, "rewards in row 3 is not finite: -inf"),
+        (0, np.nan, r"x in row 3 is \[nan, nan\]: it must be finite"),
+        (3, np.inf, r"y in row 3 is \[inf, inf\]: it must be finite"),
+        (2, -np.inf, "rewards in row 3 is -inf: it must be finite"),
         (1, 3, "actions in row 3 is 3: it must lie between 0 and 2"),
         (1, -1, "actions in row 3 is -1"),
         (4, -2, "next_actions in row 3 is -2: it must lie between -1 and 2"),
-        (0, np.ones(5), r"x of shape \(5,\) must have 2 axes"),
-        (0, np.ones((5, 3)), "x has 3 columns, but the sums are over 2 features"),
-        (2, np.ones(4), "rewards has 4 rows, but x has 5"),
-        (0, np.ones((0, 2)), r"x of shape \(0, 2\) is empty: give at least one transition"),
+        (0, np.ones(5), r"x of shape \(5,\) must have shape \(N > 0, 2\)"),
+        (0, np.ones((5, 3)), r"x of shape \(5, 3\) must have shape \(N > 0, 2\)"),
+        (2, np.ones(4), r"rewards of shape \(4,\) must have shape \(5\)"),
+        (0, np.ones((0, 2)), r"x of shape \(0, 2\) must have shape \(N > 0, 2\)"),
     ],
 )
 def test_a_faulty_batch_is_refused_and_nothing_is_added(place, value, message):

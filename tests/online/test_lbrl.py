@@ -50,7 +50,7 @@ def test_linear_dynamics_rewards_and_ends_are_learnt() -> None:
     after = 0.9 * states + 0.01 * (actions[:, None] - 1)
     ends = (actions == 2) & (rng.random(3000) < 0.5)
     data = Transitions(states, actions, states[:, 0], after, ends, ~ends)
-    scale = lbrl.Outputs.of(lbrl._raw_outputs(data))
+    scale = lbrl.Outputs.of(data)
     x = agent._inputs(data, states[:100])
     for a, posterior in enumerate(agent._posteriors(data)):
         found = scale.mean + scale.unit * (x @ posterior.average().weights)

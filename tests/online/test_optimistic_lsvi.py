@@ -42,7 +42,7 @@ def test_the_weights_solve_the_bootstrapped_bellman_equation() -> None:
     data = remembered(agent)
     bootstrap = np.random.default_rng(0).standard_exponential(data.size)
     weights = agent._solve(data, True, bootstrap)
-    usual = ValueScale.of(data.rewards, data.terminated, agent.discount).centre
+    usual = ValueScale.of(data, agent.discount).centre
     hope, high = best_return(agent, usual), data.rewards.max() / (1 - agent.discount)
     for a in range(2):
         gram, right = 0.5 * np.eye(5), 0.5 * hope * agent.features.constant

@@ -14,8 +14,8 @@ from rblspi import PSRL, Agent, Fourier, OneHot
 from rblspi.core.archive import FileError
 from rblspi.environments.deep_sea import DeepSea
 from rblspi.environments.river_swim import RIGHT, RiverSwim
-from rblspi.online.baselines.psrl import MEAN, MODEL_DUE, MODELS, STEPS, draw_model
-from rblspi.online.table import MOST_OUTCOMES
+from rblspi.online.baselines.psrl import draw_model
+from rblspi.online.table import DRAWS, MEAN, MOST_OUTCOMES, STEPS
 from tests.support.agents import assert_same_bits
 from tests.support.diary import Diary
 from tests.support.textbook_psrl import walk
@@ -65,7 +65,7 @@ def test_models_have_the_mean_and_the_variance_of_the_posterior() -> None:
     probabilities = np.empty((draws, *state.table.counts.shape))
     rewards = np.empty((draws, len(state.table.visits)))
     for i in range(draws):
-        draw_model(state, rng)
+        draw_model(state.table, rng)
         probabilities[i], rewards[i] = (
             state.table.workspace_model[0],
             state.table.workspace_model[3],
@@ -103,19 +103,19 @@ def test_it_swims() -> None:
 
 def test_a_model_lasts_for_an_episode() -> None:
     agent = PSRL(gym.make(SEA, size=5), seed=0).learn(episodes=40)
-    drawn = int(agent.state.counters[MODELS])
+    drawn = int(agent.state.table.counters[DRAWS])
     agent.learn(5)
-    assert agent.state.counters[MODELS] == drawn + 1
-    assert agent.state.counters[MODEL_DUE] == 1
+    assert agent.state.table.counters[DRAWS] == drawn + 1
+    assert agent.state.due[0] == 1
     agent.learn(4)
-    assert agent.state.counters[MODELS] == drawn + 2
+    assert agent.state.table.counters[DRAWS] == drawn + 2
 
 
 def test_without_episodes_a_model_lasts_for_a_horizon_at_most() -> None:
     agent = PSRL(RIVER, discount=0.95, seed=0).learn(2000)
-    drawn = int(agent.state.counters[MODELS])
+    drawn = int(agent.state.table.counters[DRAWS])
     agent.learn(2000)
-    assert 2000 / 20 <= agent.state.counters[MODELS] - drawn <= 2000 / 20 + 12
+    assert 2000 / 20 <= agent.state.table.counters[DRAWS] - drawn <= 2000 / 20 + 12
 
 
 @pytest.mark.parametrize("name", [RIVER, SEA, NOISY_SEA, "FrozenLake-v1"])
@@ -173,10 +173,10 @@ class Lottery(gym.Env):
 def test_outcomes_beyond_those_that_are_kept_count_as_elsewhere() -> None:
     agent = PSRL(Lottery(), discount=0.5, seed=0).learn(2000)
     assert agent.state.table.sizes[0] == MOST_OUTCOMES
-    assert agent.state.table.visits[0] == 2000 == agent.state.counters[STEPS]
+    assert agent.state.table.visits[0] == 2000 == agent.state.table.counters[STEPS]
     kept = agent.state.table.counts[0].sum()
     assert kept == pytest.approx(2000 * MOST_OUTCOMES / 200, rel=0.2)
-    draw_model(agent.state, np.random.default_rng(0))
+    draw_model(agent.state.table, np.random.default_rng(0))
     # Beta(nameless + c, kept), with a standard deviation of 0.01
     assert agent.state.table.workspace_model.elsewhere[0] == pytest.approx(
         1 - kept / 2000, abs=0.06

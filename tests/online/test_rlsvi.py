@@ -30,7 +30,7 @@ def test_the_weights_solve_the_sampled_bellman_equation() -> None:
     data = remembered(agent)
     draw = np.random.default_rng(0).standard_normal((2, agent.features.size))
     weights = agent._stationary(data, draw)
-    scale = ValueScale.of(data.rewards, data.terminated, agent.discount)
+    scale = ValueScale.of(data, agent.discount)
     penalty, n = (0.3 / 2.0) ** 2, agent.features.size
     constant = agent.features.constant
     assert constant is not None
@@ -55,7 +55,7 @@ def test_the_published_finite_horizon_is_the_step_in_the_state_and_no_discount()
     data = remembered(agent)
     draw = np.random.default_rng(0).standard_normal((2, size * size))
     found = agent._stationary(data, draw)
-    scale = ValueScale.of(data.rewards, data.terminated, 1.0)
+    scale = ValueScale.of(data, 1.0)
     penalty = (0.05 / 0.5) ** 2
     table = np.full((2, size * size), scale.centre) + 0.05 / np.sqrt(penalty) * draw
     for row in reversed(range(size)):

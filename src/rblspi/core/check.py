@@ -32,6 +32,16 @@ def fraction(name: str, value: Any) -> float:
     return _number(name, value, lambda x: 0.0 <= x <= 1.0, "lie between 0 and 1")
 
 
+def discount_of_plans(name: str, value: Any) -> float:
+    """A number in [0, 1): a model may go on for ever."""
+    if (number := fraction(name, value)) == 1.0:
+        raise ValueError(
+            f"{name}={value!r}: a model may go on for ever, so that plans in it need a discount "
+            "below 1, such as 0.99"
+        )
+    return number
+
+
 def boolean(name: str, value: Any) -> bool:
     """True or False, of Python or NumPy."""
     if not isinstance(value, bool | np.bool_):

@@ -41,14 +41,9 @@ class Buffer(NamedTuple):
 
 def new_buffer(capacity: int, features: int) -> Buffer:
     """An empty buffer."""
-    return Buffer(
-        np.zeros((capacity, features)),
-        np.zeros((capacity, features)),
-        np.zeros(capacity),
-        np.zeros(capacity, np.int64),
-        np.zeros(capacity, np.int64),
-        np.zeros(1, np.int64),
-    )
+    x, y = np.zeros((2, capacity, features))
+    action, next_action = np.zeros((2, capacity), np.int64)
+    return Buffer(x, y, np.zeros(capacity), action, next_action, np.zeros(1, np.int64))
 
 
 @jit_inlined

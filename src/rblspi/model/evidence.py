@@ -50,12 +50,9 @@ class Precisions(NamedTuple):
 
 def shrinkage(weights: int, constant: Vector | None) -> Matrix:
     """The identity without the direction of the constant function: I - uu'/u'u, shape (k, k)."""
-    identity = np.eye(weights)
-    return (
-        identity
-        if constant is None
-        else identity - np.outer(constant, constant) / (constant @ constant)
-    )
+    if constant is None:
+        return np.eye(weights)
+    return np.eye(weights) - np.outer(constant, constant) / (constant @ constant)
 
 
 def estimate_precisions(
@@ -66,18 +63,10 @@ def estimate_precisions(
     prior: float | None = None,
     noise: float | None = None,
 ) -> Precisions:
-    """Estimate alpha and beta, or the one of them that is not given.
+    """Estimate alpha and beta, or the one of them that is not given as ``prior`` or ``noise``.
 
-    Parameters
-    ----------
-    statistics : Statistics
-    td_errors : TDErrorSums
-    normal : ndarray, shape (k + 1, k + 1)
-        Sigma, with g as last column; only the upper triangle is read.
-    constant : ndarray, shape (k,), optional
-        u, if the features have weights of the constant function.
-    prior, noise : float, optional
-        alpha and beta, if they are known.
+    ``normal`` is Sigma with g as last column, shape (k + 1, k + 1), of which only the upper
+    triangle is read; ``constant`` is u, if the features have weights of the constant function.
     """
     k, count = len(normal) - 1, float(statistics.count.sum())
     sigma, g = np.triu(normal[:k, :k]), normal[:k, k]
@@ -149,10 +138,9 @@ def _without_constant(sigma: Matrix, g: Vector, constant: Vector | None) -> _Rot
     others = np.eye(k) if constant is None else _complement(unit)
     m = m @ others
     left, singular, right = np.linalg.svd(m, full_matrices=True)
-    values = np.zeros(len(right))
-    values[: len(singular)] = singular**2
-    target = np.zeros(len(right))
-    target[: len(singular)] = singular * (left.T @ y)[: len(singular)]
+    count = len(singular)
+    values, target = np.zeros(len(right)), np.zeros(len(right))
+    values[:count], target[:count] = singular**2, singular * (left.T @ y)[:count]
     unknown = values <= rounding
     values[unknown], target[unknown] = 0.0, 0.0
     return _Rotated(values, others @ right.T, target, sigma_u, unit, curvature, slope, trace)
@@ -175,5 +163,4 @@ def _best_penalty(rotated: _Rotated, beta: float, largest: float) -> float:
         return float(terms.sum())
 
     steps = math.log(max(largest / (LEAST_PENALTY * rotated.trace), 1.0)) / SPACING
-    grid = [largest * math.exp(-SPACING * step) for step in range(int(steps) + 1)]
-    return grid[int(np.argmin([cost(penalty) for penalty in grid]))]
+    return min((largest * math.exp(-SPACING * step) for step in range(int(steps) + 1)), key=cost)

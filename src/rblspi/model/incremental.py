@@ -95,16 +95,13 @@ def fastest_method(period: int, weights: int) -> int:
 def new_incremental_posterior(
     actions: int, features: int, ridge: float, penalty: float, capacity: int, method: int
 ) -> IncrementalPosterior:
-    """The posterior before any transition: R'R = lambda I and a mean of zero.
-
-    ``capacity`` is that of the buffer from which transitions are absorbed.
-    """
+    """The posterior before any transition; ``capacity`` is that of the buffer."""
     k = actions * features
-    posterior = IncrementalPosterior(
+    return IncrementalPosterior(
         statistics=empty(actions, features),
-        gram_factor=np.zeros((actions, features, features)),
+        gram_factor=np.tile(np.sqrt(ridge) * np.eye(features), (actions, 1, 1)),
         normal=np.zeros((k + 1, k + 1)),
-        factor=np.zeros((k, k + 1)),
+        factor=np.sqrt(penalty) * np.eye(k, k + 1),
         residual=np.zeros(1),
         ridge=float(ridge),
         penalty=float(penalty),
@@ -112,18 +109,14 @@ def new_incremental_posterior(
         counters=np.zeros(4, np.int64),
         jitter=np.zeros(1),
         workspace=Workspace(
-            np.zeros((capacity, features)),
-            np.zeros((features, capacity)),
-            np.zeros((capacity, k + 1)),
-            np.zeros((capacity, k + 1)),
-            np.zeros((capacity, capacity)),
-            np.zeros((k, features + k + 1)),
+            x=np.zeros((capacity, features)),
+            u=np.zeros((features, capacity)),
+            d=np.zeros((capacity, k + 1)),
+            e=np.zeros((capacity, k + 1)),
+            small=np.zeros((capacity, capacity)),
+            whitened=np.zeros((k, features + k + 1)),
         ),
     )
-    for a in range(actions):
-        np.fill_diagonal(posterior.gram_factor[a], np.sqrt(ridge))
-    np.fill_diagonal(posterior.factor[:, :k], np.sqrt(penalty))
-    return posterior
 
 
 @jit_borrowing
@@ -148,7 +141,10 @@ def absorb(posterior: IncrementalPosterior, buffer: Buffer, discount: float) -> 
         add_square(1.0, rows_d[:stop], posterior.normal)
         add_square(-1.0, posterior.workspace.e[:stop], posterior.normal)
     if due:
-        rebuild(posterior)
+        posterior.counters[REBUILDS] += 1
+        derive_normal(posterior)
+        if posterior.method[0] == RANK_ONE:
+            _factor_normal(posterior)
 
 
 @jit_borrowing
@@ -167,7 +163,8 @@ def _absorb_action(posterior: IncrementalPosterior, action: int, start: int, sto
         for i in range(len(x)):
             la.rank_one_update(posterior.gram_factor[action], x[i])
     else:
-        _factor_gram(posterior, action)
+        gram, factor = statistics.gram[action], posterior.gram_factor[action]
+        _factor_with_jitter(posterior, gram, statistics.cross[action], posterior.ridge, factor)
 
 
 @jit_borrowing
@@ -190,23 +187,14 @@ def _find_e(posterior: IncrementalPosterior, action: int, x: Matrix, d: Matrix, 
 
 
 @jit_borrowing
-def _factor_gram(posterior: IncrementalPosterior, action: int) -> None:
-    gram, cross = posterior.statistics.gram[action], posterior.statistics.cross[action]
-    _factor_with_jitter(posterior, gram, cross, posterior.ridge, posterior.gram_factor[action])
-
-
-@jit_borrowing
 def _factor_with_jitter(
     posterior: IncrementalPosterior, matrix: Matrix, extra: Matrix, diagonal: float, upper: Matrix
 ) -> None:
     """Write the factor R of F + diagonal I, with jitter on the diagonal if rounding demands it.
 
     If rows of ``upper`` are longer than F, the columns of ``extra`` are appended to F and become
-    R'^-1 B.
-
-    The jitter starts at the size of the rounding errors in F and grows tenfold until the factor
-    exists. It is counted and the largest is kept, so that the user can be told. Only a matrix
-    that is not finite has no factor at all.
+    R'^-1 B. The jitter starts at the size of the rounding errors in F and grows tenfold until the
+    factor exists. Only a matrix that is not finite has no factor at all.
     """
     n, stop = upper.shape
     jitter = 0.0
@@ -234,15 +222,6 @@ def _update_factor(posterior: IncrementalPosterior, d: Matrix, e: Matrix) -> boo
             return False
         posterior.residual[0] += d[i, -1] * d[i, -1] - e[i, -1] * e[i, -1]
     return True
-
-
-@jit_borrowing
-def rebuild(posterior: IncrementalPosterior) -> None:
-    """Derive from the sums what is otherwise updated."""
-    posterior.counters[REBUILDS] += 1
-    derive_normal(posterior)
-    if posterior.method[0] == RANK_ONE:
-        _factor_normal(posterior)
 
 
 @jit_borrowing

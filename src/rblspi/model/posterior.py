@@ -1,7 +1,6 @@
 """The Gaussian over weights that a user holds: mean, precision, samples, predictions, evidence.
 
 The sums obey b = A theta + noise, noise ~ N(0, C / beta), under the prior theta ~ N(0, I / alpha).
-A prior around m_0 is the same for theta - m_0 and b - A m_0, which is what sums and factors are of.
 With Sigma = A'C^-1 A, g = A'C^-1 b, h = b'C^-1 b and lambda = alpha / beta, everything below
 follows from the triangular factor R'R = Sigma + lambda I, the vector v = R'^-1 g and the number
 h - v'v, which `incremental` computes. Nothing is inverted.
@@ -64,10 +63,9 @@ class Posterior:
     prior_precision: float  # alpha
     noise_precision: float  # beta
     actions: int  # blocks of weights
-    jitter: float  # the most that rounding made necessary to add to a diagonal
-    jitter_count: int  # how often that happened
+    jitter: float = 0.0  # the most that rounding made necessary to add to a diagonal
+    jitter_count: int = 0  # how often that happened
     flat: Vector | None = None  # f: along it the prior is flat  (k,)
-    prior_mean: Vector | None = None  # m_0; None: 0             (k,)
 
     @classmethod
     def from_statistics(
@@ -85,8 +83,9 @@ class Posterior:
             cross = statistics.cross.copy()
             cross[:, :, -1] -= (statistics.drift @ prior_mean).reshape(cross.shape[:2])
             statistics = statistics._replace(cross=cross)
-        incremental = _of_statistics(statistics, ridge, alpha / beta)
-        return cls.from_incremental(incremental, alpha, beta, prior_mean)
+        found = cls.from_incremental(_of_statistics(statistics, ridge, alpha / beta), beta)
+        mean = found.mean if prior_mean is None else found.mean + prior_mean
+        return replace(found, mean=mean, prior_precision=alpha)
 
     @classmethod
     def by_evidence(
@@ -104,61 +103,39 @@ class Posterior:
         """
         incremental = _of_statistics(statistics, ridge, 1.0)
         derive_normal(incremental)
-        alpha, beta = estimate_precisions(
-            *(statistics, td_errors, incremental.normal, constant),
-            *(prior_precision, noise_precision),
-        )
+        normal, given = incremental.normal, (prior_precision, noise_precision)
+        alpha, beta = estimate_precisions(statistics, td_errors, normal, constant, *given)
         # The method of the blocks takes the normal matrix as it is.
         incremental = incremental._replace(penalty=alpha / beta, method=np.array([BLOCK_UPDATE]))
         flat = None if constant is None else constant / np.linalg.norm(constant)
         if flat is not None:
-            incremental.normal[:-1, :-1] -= incremental.penalty * np.outer(flat, flat)
-        return replace(cls.from_incremental(incremental, alpha, beta), flat=flat)
+            normal[:-1, :-1] -= incremental.penalty * np.outer(flat, flat)
+        return replace(cls.from_incremental(incremental, beta), prior_precision=alpha, flat=flat)
 
     @classmethod
-    def from_incremental(
-        cls,
-        incremental: IncrementalPosterior,
-        prior_precision: float,
-        noise_precision: float,
-        prior_mean: Vector | None = None,
-    ) -> Self:
-        """The posterior given all transitions that were absorbed so far.
+    def from_incremental(cls, incremental: IncrementalPosterior, noise_precision: float) -> Self:
+        """The posterior given all transitions that were absorbed so far; alpha = lambda beta.
 
         Transitions that an agent still has in its buffer are not included. The incremental
-        posterior stays as it is and shares no memory with the result. If ``prior_mean`` is given,
-        its sums are those of b - A m_0.
+        posterior stays as it is and shares no memory with the result.
         """
-        alpha = check.positive("prior_precision", prior_precision)
-        beta = check.positive("noise_precision", noise_precision)
-        if not math.isclose(incremental.penalty, alpha / beta, rel_tol=1e-12):
-            raise ValueError(
-                f"prior_precision={alpha} and noise_precision={beta} have another ratio than "
-                f"{incremental.penalty}, which the sums were factored with"
-            )
-        incremental = incremental._replace(
-            gram_factor=incremental.gram_factor.copy(),
-            normal=incremental.normal.copy(),
-            factor=incremental.factor.copy(),
-            residual=incremental.residual.copy(),
-            counters=incremental.counters.copy(),
-            jitter=incremental.jitter.copy(),
-        )
+        changed = ("gram_factor", "normal", "factor", "residual", "counters", "jitter")
+        copies = {name: getattr(incremental, name).copy() for name in changed}
+        incremental = incremental._replace(**copies)
         k = len(incremental.factor)
         mean = np.empty(k)
         improve(incremental, mean, np.zeros(k))
         return cls(
-            mean=mean if prior_mean is None else mean + prior_mean,
+            mean=mean,
             factor=np.triu(incremental.factor[:, :k]),
             whitened=incremental.factor[:, k].copy(),
             residual=float(incremental.residual[0]),
             gram_factor=np.triu(incremental.gram_factor),
-            prior_precision=alpha,
-            noise_precision=beta,
+            prior_precision=incremental.penalty * noise_precision,
+            noise_precision=noise_precision,
             actions=incremental.statistics.actions,
             jitter=float(incremental.jitter[0]),
             jitter_count=int(incremental.counters[JITTERED]),
-            prior_mean=prior_mean,
         )
 
     @property
@@ -223,28 +200,6 @@ class Posterior:
             factors.append(triangle[:n] / math.sqrt(self.noise_precision))
         return factors
 
-    def misfit(self, theta: ArrayLike) -> float:
-        """E_D(theta) = (A theta - b)'C^-1 (A theta - b), the paper's MSPBE of the data.
-
-        Computed as |R theta - v|^2 - lambda |theta|^2 + h - v'v, after subtracting m_0.
-        """
-        weights = self._as_weights(theta)
-        if self.prior_mean is not None:
-            weights = weights - self.prior_mean
-        penalty = self.prior_precision / self.noise_precision
-        distance = self.factor @ weights - self.whitened
-        shrunk = weights if self.flat is None else weights - self.flat * (self.flat @ weights)
-        return float(distance @ distance - penalty * (shrunk @ shrunk) + self.residual)
-
-    def log_likelihood(self, theta: ArrayLike) -> float:
-        """The paper's ln p(b | theta, beta).
-
-        It is (k ln beta - ln |C| - k ln 2 pi - beta E_D(theta)) / 2.
-        """
-        k, beta = len(self.mean), self.noise_precision
-        constant = k * math.log(beta / (2.0 * math.pi)) - self._log_gram
-        return 0.5 * (constant - beta * self.misfit(theta))
-
     def log_evidence(self) -> float:
         """The likelihood averaged over the prior, ln p(b | alpha, beta): for comparing settings.
 
@@ -252,14 +207,9 @@ class Posterior:
         (k ln alpha - ln |C| - k ln 2 pi - ln |R'R| - beta (h - v'v)) / 2.
         """
         k = len(self.mean) - (self.flat is not None)
-        constant = k * math.log(self.prior_precision / (2.0 * math.pi)) - self._log_gram
-        quadratic = _log_determinant(self.factor) + self.noise_precision * self.residual
-        return 0.5 * (constant - quadratic)
-
-    @property
-    def _log_gram(self) -> float:
-        """The term ln |C|."""
-        return sum(_log_determinant(upper) for upper in self.gram_factor)
+        constant = k * math.log(self.prior_precision / (2.0 * math.pi))
+        determinants = sum(_log_determinant(upper) for upper in (self.factor, *self.gram_factor))
+        return 0.5 * (constant - determinants - self.noise_precision * self.residual)
 
     @cached_property
     def condition(self) -> float:
@@ -295,18 +245,10 @@ class Posterior:
                 stacklevel=2,
             )
 
-    def _as_weights(self, theta: ArrayLike) -> Vector:
-        weights = np.asarray(theta, dtype=np.float64)
-        if weights.shape != self.mean.shape:
-            raise ValueError(f"theta of shape {weights.shape} must have shape {self.mean.shape}")
-        return weights
-
 
 def _of_statistics(statistics: Statistics, ridge: float, penalty: float) -> IncrementalPosterior:
     return new_incremental_posterior(
-        statistics.actions,
-        statistics.features,
-        check.positive("ridge", ridge),
+        *(statistics.actions, statistics.features, check.positive("ridge", ridge)),
         penalty=penalty,
         capacity=1,
         method=RECOMPUTE,

@@ -13,14 +13,14 @@ Transitions that take different times tau have a discount each, gamma^tau in pla
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from rblspi.core import check
 from rblspi.core import linear_algebra as la
-from rblspi.core.compiled import jit, jit_borrowing
+from rblspi.core.compiled import jit
 from rblspi.core.kernels import add_product
 from rblspi.core.types import Array, Integers, Matrix, Vector
 from rblspi.model.buffer import TERMINAL
@@ -165,179 +165,98 @@ def accumulate(
             raise ValueError(
                 f"the sums {name} have to be float64 and stored by rows, as `empty` makes them"
             )
-    x, y = _numbers("x", x, 2), _numbers("y", y, 2)
-    rewards = _numbers("rewards", rewards, 1)
-    actions = _choices("actions", actions, 0, statistics.actions)
-    next_actions = _choices("next_actions", next_actions, TERMINAL, statistics.actions)
-    for name, features in (("x", x), ("y", y)):
-        if features.shape[1] != statistics.features:
-            raise ValueError(
-                f"{name} has {features.shape[1]} columns, but the sums are over "
-                f"{statistics.features} features"
-            )
-    columns = {"actions": actions, "rewards": rewards, "y": y, "next_actions": next_actions}
-    for name, column in columns.items():
-        if len(column) != len(x):
-            raise ValueError(f"{name} has {len(column)} rows, but x has {len(x)}")
+    features, choices = (statistics.features,), statistics.actions
+    x = _numbers("x", x, (None, *features))
+    y = _numbers("y", y, (len(x), *features))
+    rewards = _numbers("rewards", rewards, (len(x),))
+    actions = _choices("actions", actions, 0, choices, len(x))
+    next_actions = _choices("next_actions", next_actions, TERMINAL, choices, len(x))
     y, discount = _discounted(y, discount)
-    _accumulate(statistics, x, actions, rewards, y, next_actions, discount)
+    _add_rewards(statistics.cross, x, actions, rewards)
+    product = np.empty((*features, *features))
+    for start in range(0, len(x), SORTED_ROWS):
+        rows = slice(start, start + SORTED_ROWS)
+        pairs = actions[rows] * (choices + 1) + next_actions[rows] + 1
+        order = np.argsort(pairs, kind="stable")
+        starts = np.searchsorted(pairs[order], np.arange(choices * (choices + 1) + 1))
+        _add_products(statistics, starts, x[rows][order], y[rows][order], discount, product)
 
 
 def _discounted(y: Matrix, discount: float | Vector) -> tuple[Matrix, float]:
     """Features of next states and a discount of all, also if every transition has its own."""
     if np.ndim(discount) == 0:
         return y, check.fraction("discount", discount)
-    discounts = _numbers("discount", discount, 1)
-    if discounts.shape != y.shape[:1]:
-        raise ValueError(f"discount has {len(discounts)} rows, but y has {len(y)}")
-    wrong = ~((discounts >= 0.0) & (discounts <= 1.0))
-    if wrong.any():
-        row = int(wrong.argmax())
-        raise ValueError(f"discount in row {row} is {discounts[row]}: it must be from 0 to 1")
+    discounts = _numbers("discount", discount, y.shape[:1])
+    _require("discount", discounts, (discounts >= 0.0) & (discounts <= 1.0), "be from 0 to 1")
     return discounts[:, None] * y, 1.0
 
 
-def _numbers(name: str, values: ArrayLike, axes: int) -> Array:
-    """Finite numbers, by rows."""
+def _numbers(name: str, values: ArrayLike, shape: tuple[int | None, ...]) -> Array:
+    """Finite numbers in an array of this shape; None stands for any number of rows."""
     array = np.ascontiguousarray(values, dtype=np.float64)
-    if array.ndim != axes:
-        raise ValueError(f"{name} of shape {array.shape} must have {axes} axes")
-    if array.size == 0:
-        raise ValueError(f"{name} of shape {array.shape} is empty: give at least one transition")
-    row = _first_not_finite(array.reshape(len(array), -1))
-    if row >= 0:
-        raise ValueError(f"{name} in row {row} is not finite: {array[row].tolist()}")
+    _require_shape(name, array, shape)
+    _require(name, array, np.isfinite(array), "be finite")
     return array
 
 
-def _choices(name: str, values: ArrayLike, least: int, actions: int) -> Integers:
+def _choices(name: str, values: ArrayLike, least: int, actions: int, rows: int) -> Integers:
     """Whole numbers from ``least`` to the last action."""
     array = np.asarray(values)
-    if array.ndim != 1:
-        raise ValueError(f"{name} of shape {array.shape} must have 1 axis")
-    if array.size and array.dtype.kind not in "iu":
+    _require_shape(name, array, (rows,))
+    if array.dtype.kind not in "iu":
         raise TypeError(f"{name} of type {array.dtype} must be whole numbers")
-    wrong = (array < least) | (array >= actions)
-    if wrong.any():
-        row = int(wrong.argmax())
-        raise ValueError(
-            f"{name} in row {row} is {array[row]}: it must lie between {least} and {actions - 1}"
-        )
+    allowed = (array >= least) & (array < actions)
+    _require(name, array, allowed, f"lie between {least} and {actions - 1}")
     return np.ascontiguousarray(array, dtype=np.int64)
 
 
-@jit_borrowing
-def _first_not_finite(matrix: Matrix) -> int:
-    """The first row that holds NaN or infinity, or -1."""
-    for i in range(len(matrix)):
-        if not la.all_finite(matrix[i]):
-            return i
-    return -1
+def _require_shape(name: str, array: Array, shape: tuple[int | None, ...]) -> None:
+    rows = shape[0] or max(1, len(array) if array.ndim else 1)
+    if array.shape != (rows, *shape[1:]):
+        words = ", ".join(str(size or "N > 0") for size in shape)
+        raise ValueError(f"{name} of shape {array.shape} must have shape ({words})")
+
+
+def _require(name: str, array: NDArray[Any], fine: NDArray[np.bool_], what: str) -> None:
+    """Raise a ValueError that names the first row in which not everything is fine."""
+    if not fine.all():
+        row = int(np.argmin(fine.reshape(len(array), -1).all(axis=1)))
+        raise ValueError(f"{name} in row {row} is {array[row].tolist()}: it must {what}")
 
 
 @jit
-def _accumulate(
-    statistics: Statistics,
-    x: Matrix,
-    actions: Integers,
-    rewards: Vector,
-    y: Matrix,
-    next_actions: Integers,
-    discount: float,
-) -> None:
-    """Add the rows some at a time, sorted by action and next action."""
-    choices, n = statistics.gram.shape[:2]
-    size = min(SORTED_ROWS, len(x))
-    sorted_x = np.empty((size, n))
-    sorted_y = np.empty((size, n))
-    product = np.zeros((n, n))
-    for start in range(0, len(x), size):
-        stop = min(start + size, len(x))
-        starts = _sort(
-            x[start:stop],
-            y[start:stop],
-            actions[start:stop],
-            next_actions[start:stop],
-            choices,
-            sorted_x,
-            sorted_y,
-        )
-        for a in range(choices):
-            _add_products(statistics, a, starts[a], sorted_x, sorted_y, discount, product)
-        for i in range(start, stop):
-            _add_reward(statistics.cross[actions[i]], x[i], rewards[i])
-
-
-@jit
-def _sort(
-    x: Matrix,
-    y: Matrix,
-    actions: Integers,
-    next_actions: Integers,
-    choices: int,
-    sorted_x: Matrix,
-    sorted_y: Matrix,
-) -> Integers:
-    """Copy the rows, ordered by action and then by next action, terminal ones first.
-
-    Returns where the rows of every pair start, shape (actions, actions + 2); the last entry of
-    each row is where the rows of that action end.
-    """
-    starts = np.zeros((choices, choices + 2), np.int64)
+def _add_rewards(cross: Array, x: Matrix, actions: Integers, rewards: Vector) -> None:
+    """Add the rows to b, the last column."""
     for i in range(len(x)):
-        starts[actions[i], next_actions[i] + 2] += 1
-    total = 0
-    for a in range(choices):
-        for pair in range(choices + 2):
-            total += starts[a, pair]
-            starts[a, pair] = total
-    place = starts.copy()
-    for i in range(len(x)):
-        to = place[actions[i], next_actions[i] + 1]
-        place[actions[i], next_actions[i] + 1] = to + 1
-        sorted_x[to] = x[i]
-        sorted_y[to] = y[i]
-    return starts
+        if rewards[i] != 0.0:
+            for j in range(x.shape[1]):
+                cross[actions[i], j, -1] += x[i, j] * rewards[i]
 
 
 @jit
 def _add_products(
     statistics: Statistics,
-    a: int,
     starts: Integers,
     x: Matrix,
     y: Matrix,
     discount: float,
     product: Matrix,
 ) -> None:
-    """Add C_a and A_a of one action's rows; ``product`` is a workspace."""
-    n = x.shape[1]
-    first, last = starts[0], starts[-1]
-    if first == last:
-        return
-    statistics.count[a] += last - first
-    la.clear(product)
-    add_product(1.0, x[first:last], x[first:last], product)
-    statistics.gram[a] += product
-    _add_to_columns(statistics.cross[a], a * n, 1.0, product)
-    for b in range(len(starts) - 2):
-        first, last = starts[b + 1], starts[b + 2]
-        if first < last:
-            cross = statistics.cross[a, :, b * n : (b + 1) * n]
-            add_product(-discount, x[first:last], y[first:last], cross)
+    """Add C and A of rows that are sorted by action and then by next action, terminal ones first.
 
-
-@jit
-def _add_to_columns(matrix: Matrix, first: int, factor: float, block: Matrix) -> None:
-    """Add a multiple of a block to the columns of a matrix that begin at ``first``."""
-    for i in range(len(block)):
-        for j in range(block.shape[1]):
-            matrix[i, first + j] += factor * block[i, j]
-
-
-@jit
-def _add_reward(cross: Matrix, x: Vector, reward: float) -> None:
-    """Add one row to b_a, the last column."""
-    if reward != 0.0:
-        for j in range(len(x)):
-            cross[j, -1] += x[j] * reward
+    The rows of every pair begin at ``starts``; ``product`` is a workspace.
+    """
+    choices, n = statistics.gram.shape[:2]
+    for a in range(choices):
+        first, last = starts[a * (choices + 1)], starts[(a + 1) * (choices + 1)]
+        if first == last:
+            continue
+        statistics.count[a] += last - first
+        la.clear(product)
+        add_product(1.0, x[first:last], x[first:last], product)
+        statistics.gram[a] += product
+        statistics.cross[a, :, a * n : (a + 1) * n] += product
+        for b in range(choices):
+            pair = a * (choices + 1) + b + 1
+            rows_x, rows_y = x[starts[pair] : starts[pair + 1]], y[starts[pair] : starts[pair + 1]]
+            add_product(-discount, rows_x, rows_y, statistics.cross[a, :, b * n : (b + 1) * n])

@@ -20,6 +20,7 @@ from threadpoolctl import threadpool_limits
 
 from rblspi.core import check
 from rblspi.core.progress import Tell, progress
+from rblspi.core.settings import Setting, set_all, signature_of
 from rblspi.core.types import Array, Matrix, Vector
 from rblspi.data.transitions import Transitions
 from rblspi.environments.lookup import EnvironmentLike, describe, discrete_actions, make
@@ -95,7 +96,7 @@ class Agent(ABC):
     """An agent that learns online from any Gymnasium environment with discrete actions.
 
     A subclass is one algorithm: compiled `functions`, the `_initial_state` they work on, and the
-    weights it acts by. The arguments of its constructor are its settings.
+    weights it acts by. Its settings are declared as `Setting`s.
 
     One thread at a time learns. Other threads may predict, save and look meanwhile: they wait
     until the steps under way are done.
@@ -105,18 +106,21 @@ class Agent(ABC):
     #: transitions that it keeps, unless its observations are large
     most_remembered: ClassVar[int] = CAPACITY
 
+    discount = Setting(0.99, check.fraction)
+    seed = Setting[Any](None, check.seed)  # drawn from the operating system unless given
+
+    def __init_subclass__(cls) -> None:
+        cls.__signature__ = signature_of(cls)  # type: ignore[attr-defined]
+
     def __init__(
-        self,
-        env: EnvironmentLike,
-        basis: BasisLike | None,
-        *,
-        discount: float,
-        seed: int | None,
+        self, env: EnvironmentLike, basis: BasisLike | None = None, **settings: Any
     ) -> None:
-        self.discount = check.fraction("discount", discount)
+        set_all(self, settings)
         self.env = make(env)
         self.actions = int(discrete_actions(self.env).n)
-        self.seed = _drawn_seed() if seed is None else check.seed("seed", seed)
+        if self.seed is None:
+            self.seed = int(np.random.SeedSequence().generate_state(1)[0])
+        basis = self._recipe(basis)
         agent_seed, environment_seed, basis_seed = np.random.SeedSequence(self.seed).spawn(3)
         space = self.env.observation_space
         scout = partial(observe_random_actions, self.env, basis_seed)
@@ -147,6 +151,13 @@ class Agent(ABC):
 
     # What an algorithm must define --------------------------------------------------------
 
+    def _recipe(self, given: BasisLike | None) -> BasisLike | None:
+        """The basis to build from the one that the user gave, or None for the default.
+
+        This is the place to refuse settings, a basis or an environment that do not fit together.
+        """
+        return given
+
     @abstractmethod
     def _initial_state(self) -> Any:
         """The state of the algorithm before the first step: a NamedTuple of arrays and numbers.
@@ -155,9 +166,10 @@ class Agent(ABC):
         A method ``integer_ranges(actions)`` gives the ranges of integers that are used as indices.
         """
 
-    @abstractmethod
     def _weights(self, explore: bool) -> Vector:
         """The weights that the agent acts by, shape (k,): to explore, or by its best estimate."""
+        weights: Vector = self.state.weights
+        return weights
 
     def _steps_to_plan(self) -> int:
         """Steps until `_plan` is to be called; it may be 0 only after an episode or a step."""
@@ -464,8 +476,7 @@ class Agent(ABC):
 
     def get_parameters(self) -> dict[str, Any]:
         """The settings the agent was made with, apart from its environment and basis."""
-        signature = inspect.signature(type(self).__init__)
-        names = [n for n in signature.parameters if n not in ("self", "env", "basis")]
+        names = [n for n in inspect.signature(type(self)).parameters if n not in ("env", "basis")]
         return {name: self._setting(name) for name in names}
 
     def _setting(self, name: str) -> Any:
@@ -518,7 +529,3 @@ class Agent(ABC):
 def _next_chunk(chunk: int, seconds: float) -> int:
     """As many steps as take about as long as the pause."""
     return int(np.clip(chunk * PAUSE / max(seconds, 1e-9), chunk // 4 + 1, min(4 * chunk, 200_000)))
-
-
-def _drawn_seed() -> int:
-    return int(np.random.SeedSequence().generate_state(1)[0])

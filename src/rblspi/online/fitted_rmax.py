@@ -30,28 +30,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rblspi.core import check
-from rblspi.core.compiled import jit
+from rblspi.core.settings import Setting
 from rblspi.core.types import Mask, Matrix, Vector
 from rblspi.data.transitions import Transitions
-from rblspi.environments.lookup import EnvironmentLike, make
 from rblspi.environments.spaces import input_size
 from rblspi.features import Basis, BasisLike, Multilinear, as_basis, default_basis
 from rblspi.features.bounds import bounds, circles, components, coordinates_of
 from rblspi.features.multilinear import Grid
-from rblspi.features.primitives import interpolate
 from rblspi.offline.fitted_q import attainable
 from rblspi.online.agent import Cost
-from rblspi.online.kernel_model import GridModel, displacements, make_rows, nearest, sweep, tree_of
-from rblspi.online.planning_agent import WORTH_A_PLAN, PlanningAgent
+from rblspi.online.kernel_model import (
+    GridModel,
+    displacements,
+    make_rows,
+    nearest,
+    sweep,
+    tree_of,
+    values_at,
+)
+from rblspi.online.planning_agent import PlanningAgent
+from rblspi.online.value_iteration import ValueScale
 from rblspi.policies.choice import masked
 from rblspi.rollout.memory import NUMBERS, Memory
 
-#: k: transitions that tell what an action does; fewer are noise, more are smoothed away
-NEIGHBOURS = 8
 #: dimensions in which a grid of so many vertices is a grid: a cell has 2^8 corners
 MOST_DIMENSIONS = 8
-#: standard deviations that the grid spans on either side of the mean where there are angles: what
-#: swings may once be several times as fast as ever again, and the grid would be as much coarser
+#: standard deviations that the grid spans on either side of the mean where there are angles: a
+#: swinging joint may briefly move several times faster than it ever does again
 SPAN = 3.0
 #: error of planned values, in units of their range
 PRECISION = 1e-3
@@ -108,45 +113,37 @@ class FittedRmax(PlanningAgent):
     """
 
     basis: Multilinear
-    least_growth = WORTH_A_PLAN
+    least_growth = 0.05  # a plan takes as long as thousands of steps
     most_remembered = NUMBERS  # all that there is room for
 
-    def __init__(
-        self,
-        env: EnvironmentLike,
-        basis: BasisLike | None = None,
-        *,
-        neighbours: int = NEIGHBOURS,
-        best_reward: float | None = None,
-        optimism: float = 1.0,
-        discount: float = 0.99,
-        seed: int | None = None,
-    ) -> None:
-        self.neighbours = check.count("neighbours", neighbours)
-        given = best_reward is not None
-        self.best_reward = check.finite("best_reward", best_reward) if given else None
-        self.optimism = check.not_negative("optimism", optimism)
-        if check.fraction("discount", discount) == 1.0:
-            raise ValueError(
-                "discount=1: a model may go on for ever, and FittedRmax plans in it with a "
-                "discount below 1, such as 0.99"
-            )
-        environment = make(env)
-        numbers = input_size(environment.observation_space)
-        _require_few(numbers / 2, numbers, environment)  # as if all were cosines and sines
-        basis = Multilinear(None) if basis is None else as_basis(basis)
+    neighbours = Setting(8, check.count)
+    best_reward = Setting[float | None](None, check.finite)
+    optimism = Setting(1.0, check.not_negative)
+    discount = Setting(0.99, check.discount_of_plans)
+
+    def _recipe(self, given: BasisLike | None) -> BasisLike:
+        numbers = input_size(self.env.observation_space)
+        self._require_few(numbers / 2, numbers)  # as if all were cosines and sines
+        basis = Multilinear(None) if given is None else as_basis(given)
         if not isinstance(basis, Multilinear):
             raise TypeError(f"FittedRmax has values on a grid, Multilinear(10), not on {basis}")
-        super().__init__(environment, basis, discount=discount, seed=seed)
-        if self.basis.vertices is None:  # a file has the number itself
-            self.basis = replace(self.basis, vertices=int(self._grid.vertices[0]))
+        return basis
+
+    def _require_few(self, least: float, numbers: int) -> None:
+        if least > MOST_DIMENSIONS:
+            raise ValueError(
+                f"FittedRmax plans on a grid over at most {MOST_DIMENSIONS} numbers, and the "
+                f"observations in {self.env.observation_space} have {numbers}: use OptimisticLSVI"
+            )
 
     def _require_memory(self) -> None:
         """There is no posterior; `Multilinear` itself refuses too many vertices."""
         dimensions = len(self._grid.kinds)
-        _require_few(dimensions, dimensions, self.env)
+        self._require_few(dimensions, dimensions)
 
     def _initial_state(self) -> Any:
+        if self.basis.vertices is None:  # a file has the number itself
+            self.basis = replace(self.basis, vertices=int(self._grid.vertices[0]))
         state = super()._initial_state()
         state.weights[...] = 0.0
         return state
@@ -177,19 +174,14 @@ class FittedRmax(PlanningAgent):
         kept[shuffled[np.argsort(number[shuffled], kind="stable")][:half]] = True
         return kept
 
-    def _plan_to_explore(self, transitions: Transitions) -> None:
-        weights = self.state.weights.reshape(self.actions, -1)
-        weights[...] = self._fit_grid(transitions, weights)  # line 2
-        weights[...] = self._solve(transitions, weights, self._hope(transitions))
+    def _value_function(self, log: Transitions, explore: bool) -> Matrix:
+        if not explore:
+            return self._solve(log, self._last_plan, ValueScale.of(log, self.discount).centre)
+        return self._solve(log, self._fit_grid(log, self._last_plan), self._hope(log))
 
-    def _best_plan(self, transitions: Transitions) -> Matrix:
-        scale = self._scale(transitions)
-        weights = self.state.weights.reshape(self.actions, -1)
-        return self._solve(transitions, weights, scale.centre)
-
-    def _fit_grid(self, transitions: Transitions, weights: Matrix) -> Matrix:
-        """Let the grid span what is remembered; returns the weights of the same functions there."""
-        seen = np.concatenate([transitions.observations, transitions.next_observations])
+    def _fit_grid(self, log: Transitions, weights: Matrix) -> Matrix:
+        """Line 2: span what is remembered; returns the weights of the same functions there."""
+        seen = np.concatenate([log.observations, log.next_observations])
         low, high = _range(seen.reshape(len(seen), -1), tails=not self._grid.turning.any())
         angles, space = components(self.basis.angles), self.env.observation_space
         whole = bounds(space, self.basis.low, self.basis.high, angles)  # circles stay as they are
@@ -199,7 +191,7 @@ class FittedRmax(PlanningAgent):
         self.basis = replace(self.basis, low=low.tolist(), high=high.tolist())
         self.features = self.basis.build(space)
         self.session.see_through(self.features)
-        return _values_at(self._grid.points(), Grid.of(before).parameters, weights)
+        return values_at(self._grid.points(), Grid.of(before).parameters, weights)
 
     @property
     def _grid(self) -> Grid:
@@ -210,64 +202,50 @@ class FittedRmax(PlanningAgent):
         rows = observations.reshape(len(observations), -1)
         return self._grid.scaled(coordinates_of(rows, self._grid.kinds))
 
-    def _hope(self, transitions: Transitions) -> float:
+    def _hope(self, log: Transitions) -> float:
         """u, the best that could be."""
         if self.best_reward is not None:
             return self.best_reward / (1.0 - self.discount)
-        low, high = attainable([transitions], self.discount)
-        if transitions.terminated.any():
+        low, high = attainable([log], self.discount)
+        if log.terminated.any():
             return high
         beyond = high - low
         if beyond <= 1e-9 * abs(high):  # all rewards are the same, but for rounding
-            beyond = abs(float(transitions.rewards.mean())) or 1.0
+            beyond = abs(float(log.rewards.mean())) or 1.0
         return high + beyond
 
-    def _solve(self, transitions: Transitions, start: Matrix, hope: float) -> Matrix:
+    def _solve(self, log: Transitions, start: Matrix, hope: float) -> Matrix:
         """Lines 3 to 5: values by action at the vertices, where the unknown is worth a hope."""
-        model = self._model(transitions, hope)
-        allowed = self._allowed(transitions)
-        low, high = attainable([transitions], self.discount)
+        model = self._model(log, hope)
+        allowed = self._allowed(log)
+        low, high = attainable([log], self.discount)
         precision = PRECISION * (1.0 - self.discount) * max(high - low, hope - low, high - hope)
         values, q = masked(start.T, allowed).max(axis=1), np.empty_like(start)
         sweep(model, allowed, values, q, precision)
         return q
 
-    def _model(self, transitions: Transitions, hope: float) -> GridModel:
+    def _model(self, log: Transitions, hope: float) -> GridModel:
         grid = self._grid
-        states = self._places(transitions.observations)
-        after = self._places(transitions.next_observations)
+        states, after = self._places(log.observations), self._places(log.next_observations)
         vertices, turning = grid.scaled(grid.points()), grid.turning
         unit_grid = grid._replace(low=np.zeros_like(grid.low), slope=grid.cells).parameters
-        going = np.where(transitions.terminated, 0.0, 1.0)
-        rows = []
-        for a in range(self.actions):
-            of_a = transitions.actions == a
+        going, models = np.where(log.terminated, 0.0, 1.0), []
+        for of_a in (log.actions == a for a in range(self.actions)):
             if not of_a.any():
-                nothing = np.zeros(len(vertices) + 1, np.int64)
-                hopes = np.full(len(vertices), hope)
-                rows.append(GridModel(nothing, np.empty(0, np.int32), np.empty(0), hopes))
+                models.append(GridModel.untried(len(vertices), hope))
                 continue
             motion = displacements(states[of_a], after[of_a], vertices, turning)  # line 3
-            near = nearest(  # line 4
-                states[of_a], vertices, turning, self.neighbours, self.optimism
-            )
-            outcome = (transitions.rewards[of_a], going[of_a], hope, self.discount, unit_grid)
-            rows.append(make_rows(near, motion, *outcome))  # line 5
-        firsts = np.cumsum([0, *(len(row.next) for row in rows)])
-        starts = [row.starts[:-1] + first for row, first in zip(rows, firsts, strict=False)]
-        return GridModel(
-            np.concatenate([*starts, firsts[-1:]]),
-            np.concatenate([row.next for row in rows]),
-            np.concatenate([row.shares for row in rows]),
-            np.concatenate([row.rewards for row in rows]),
-        )
+            near = nearest(states[of_a], vertices, turning, self.neighbours, self.optimism)
+            outcome = log.rewards[of_a], going[of_a], hope, self.discount
+            models.append(make_rows(near, motion, *outcome, unit_grid))  # line 5
+        return GridModel.joined(models)
 
-    def _allowed(self, transitions: Transitions) -> Mask:
+    def _allowed(self, log: Transitions) -> Mask:
         """Which actions are allowed at the vertices: those in the nearest state seen."""
-        allowed, going = transitions.next_allowed, ~transitions.terminated
+        allowed, going = log.next_allowed, ~log.terminated
         if allowed is None or not going.any():
             return np.ones((self.features.size, self.actions), np.bool_)
-        tree = tree_of(self._places(transitions.next_observations[going]), self._grid.turning)
+        tree = tree_of(self._places(log.next_observations[going]), self._grid.turning)
         _, places = tree.query(self._grid.scaled(self._grid.points()))
         return np.ascontiguousarray(allowed[going][places], np.bool_)
 
@@ -296,29 +274,3 @@ def _range(seen: Matrix, tails: bool) -> tuple[Vector, Vector]:
         low, high = np.maximum(low, middle - reach), np.minimum(high, middle + reach)
     still = ~(low + 1e-9 * np.abs(low) < high)  # a dimension of zero width cannot be scaled
     return np.where(still, low - 0.5, low), np.where(still, high + 0.5, high)
-
-
-def _require_few(least: float, numbers: int, env: gym.Env[Any, Any]) -> None:
-    if least > MOST_DIMENSIONS:
-        raise ValueError(
-            f"FittedRmax plans on a grid over at most {MOST_DIMENSIONS} numbers, and the "
-            f"observations in {env.observation_space} have {numbers}: use OptimisticLSVI"
-        )
-
-
-def _values_at(points: Matrix, grid: Vector, weights: Matrix) -> Matrix:
-    """What weights by action on one grid say at some points, shape (actions, points)."""
-    out = np.zeros((len(weights), len(points)))
-    _interpolate_rows(grid, points, np.ascontiguousarray(weights), out)
-    return out
-
-
-@jit
-def _interpolate_rows(grid: Vector, points: Matrix, weights: Matrix, out: Matrix) -> None:
-    corners = 2 ** points.shape[1]
-    places, shares = np.empty(corners, np.int64), np.empty(corners)
-    for i in range(len(points)):
-        interpolate(grid, points[i], places, shares)
-        for c in range(corners):
-            for a in range(len(weights)):
-                out[a, i] += shares[c] * weights[a, places[c]]

@@ -6,7 +6,8 @@ transitions tell about it, and value iteration. States are in units of the range
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +45,20 @@ class GridModel(NamedTuple):
     next: NDArray[np.int32]  # vertices              (entries,)
     shares: Vector  # gamma times their probability  (entries,)
     rewards: Vector  # mean of r and of the hope     (actions n,)
+
+    @classmethod
+    def untried(cls, vertices: int, hope: float) -> Self:
+        """Of an action that was never tried."""
+        starts, means = np.zeros(vertices + 1, np.int64), np.full(vertices, hope)
+        return cls(starts, np.empty(0, np.int32), np.empty(0), means)
+
+    @classmethod
+    def joined(cls, models: Sequence[Self]) -> Self:
+        """One of all actions from those of each."""
+        firsts = np.cumsum([0, *(len(model.next) for model in models)])
+        starts = [model.starts[:-1] + first for model, first in zip(models, firsts, strict=False)]
+        others = (np.concatenate(parts) for parts in zip(*(m[1:] for m in models), strict=True))
+        return cls(np.concatenate([*starts, firsts[-1:]]), *others)
 
 
 def displacements(states: Matrix, after: Matrix, vertices: Matrix, turning: Mask) -> Motion:
@@ -84,48 +99,6 @@ def nearest(
 
 
 @jit
-def make_row(
-    near: Neighbours,
-    g: int,
-    base: Vector,
-    rest: Matrix,
-    rewards: Vector,
-    going: Vector,
-    hope: float,
-    discount: float,
-    grid: Vector,
-    place_of: Integers,
-    next_vertices: NDArray[np.int32],
-    shares: Vector,
-) -> tuple[int, float]:
-    """Line 5 for one vertex and action: its entries, of which every vertex has one at most.
-
-    ``place_of`` is -1 for every vertex, before and after.
-    """
-    corners = 2 ** len(base)
-    places, parts, point = np.empty(corners, np.int64), np.empty(corners), np.empty(len(base))
-    total = near.unknown[g] + near.weights[g].sum()
-    reward, count = near.unknown[g] * hope, 0
-    for m in range(near.places.shape[1]):
-        i, weight = near.places[g, m], near.weights[g, m]
-        reward += weight * rewards[i]
-        if going[i] == 0.0:
-            continue
-        for d in range(len(base)):
-            point[d] = base[d] + rest[i, d]
-        interpolate(grid, point, places, parts)
-        for c in range(corners):
-            vertex = places[c]
-            if place_of[vertex] < 0:
-                place_of[vertex], shares[count], next_vertices[count] = count, 0.0, vertex
-                count += 1
-            shares[place_of[vertex]] += discount * weight * parts[c] / total
-    for c in range(count):
-        place_of[next_vertices[c]] = -1
-    return count, reward / total
-
-
-@jit
 def make_rows(
     near: Neighbours,
     motion: Motion,
@@ -135,39 +108,55 @@ def make_rows(
     discount: float,
     grid: Vector,
 ) -> GridModel:
-    """Line 5 for one action, at every vertex."""
+    """Line 5 for one action, at every vertex; a row has every next vertex once at most."""
     n, dimensions = motion.base.shape
-    most = near.places.shape[1] * 2**dimensions
+    corners = 2**dimensions
+    most = near.places.shape[1] * corners
     starts, means = np.zeros(n + 1, np.int64), np.empty(n)
     next_vertices, shares = np.empty(n * most, np.int32), np.empty(n * most)
-    place_of = np.full(n, -1)
+    entry_of = np.full(n, -1)  # of a next vertex in the present row
+    places, parts, point = np.empty(corners, np.int64), np.empty(corners), np.empty(dimensions)
     for g in range(n):
-        first = starts[g]
-        count, means[g] = make_row(
-            near,
-            g,
-            motion.base[g],
-            motion.rest,
-            rewards,
-            going,
-            hope,
-            discount,
-            grid,
-            place_of,
-            next_vertices[first:],
-            shares[first:],
-        )
-        starts[g + 1] = first + count
+        first = stop = starts[g]
+        total = near.unknown[g] + near.weights[g].sum()
+        reward = near.unknown[g] * hope
+        for m in range(near.places.shape[1]):
+            i, weight = near.places[g, m], near.weights[g, m]
+            reward += weight * rewards[i]
+            if going[i] == 0.0:
+                continue
+            for d in range(dimensions):
+                point[d] = motion.base[g, d] + motion.rest[i, d]
+            interpolate(grid, point, places, parts)
+            for c in range(corners):
+                vertex = places[c]
+                if entry_of[vertex] < 0:
+                    entry_of[vertex], shares[stop], next_vertices[stop] = stop, 0.0, vertex
+                    stop += 1
+                shares[entry_of[vertex]] += discount * weight * parts[c] / total
+        for entry in range(first, stop):
+            entry_of[next_vertices[entry]] = -1
+        starts[g + 1], means[g] = stop, reward / total
     used = starts[n]
     return GridModel(starts, next_vertices[:used].copy(), shares[:used].copy(), means)
 
 
 @jit
-def sweep(model: GridModel, allowed: Mask, values: Vector, q: Matrix, precision: float) -> int:
-    """Iterate line 5 in place, forth and back, until no value changes by more than a precision.
+def values_at(points: Matrix, grid: Vector, weights: Matrix) -> Matrix:
+    """Values by action at some points, from those at the vertices: shape (actions, points)."""
+    corners, out = 2 ** points.shape[1], np.zeros((len(weights), len(points)))
+    places, shares = np.empty(corners, np.int64), np.empty(corners)
+    for i in range(len(points)):
+        interpolate(grid, points[i], places, shares)
+        for c in range(corners):
+            for a in range(len(weights)):
+                out[a, i] += shares[c] * weights[a, places[c]]
+    return out
 
-    Returns the number of sweeps.
-    """
+
+@jit
+def sweep(model: GridModel, allowed: Mask, values: Vector, q: Matrix, precision: float) -> None:
+    """Iterate line 5 in place, forth and back, until no value changes by more than a precision."""
     actions, n = q.shape
     for count in range(MOST_SWEEPS):
         change = 0.0
@@ -185,8 +174,7 @@ def sweep(model: GridModel, allowed: Mask, values: Vector, q: Matrix, precision:
             change = max(change, abs(best - values[g]))
             values[g] = best
         if change <= precision:
-            return count + 1
-    return MOST_SWEEPS
+            break
 
 
 def tree_of(points: Matrix, turning: Mask) -> cKDTree:

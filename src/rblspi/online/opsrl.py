@@ -8,13 +8,12 @@ value of the unknown, and plans that follow the data within an episode:
     3         w_i ~ Gamma(n_i) for every outcome seen n_i times; for every state and action
               a mean reward r and a value u of the unknown                      `draw`
     4         Q(s, a) = (sum_i w_i (r + gamma max Q(s_i, .)) + c u(s, a)) / (sum_i w_i + c)
-                                                                                `make_model`, `plan`
+                                                                         `write_model`, `plan`
     5         for every step of the episode:
     6             a = argmax_a Q(s, a)                                          `act`
     7             observe r, s'; w_i += Exp(1) for this outcome                 `observe`
     8             when the visits of some state and action have doubled, or other actions are
-                  allowed in s', line 4 again, with what is known by now of all pairs visited since
-                                                                       `_update_model`, `plan_again`
+                  allowed in s', line 4 again for all pairs visited since       `plan_again`
 
 Where no episode has ended yet, line 3 comes every 1 / (1 - gamma) steps: a problem without episodes
 is learnt by this rule alone.
@@ -26,7 +25,7 @@ where outcomes are always the same, a few visits tell nearly all.
 **Rewards.** After n visits, r ~ N(mean(r), (v_max + n var(r)) / n^2), as for `PSRL`.
 
 **The value of the unknown** is u ~ N(v + 3 S, S^2). The centre v is the value of going on as the
-agent did so far, and S how far values may be from that, see `scale`. A constant added to all
+agent did so far, and S how far values may be from that, see `find_prior`. A constant added to all
 rewards, where episodes never terminate, moves all values and changes no action; other units change
 units alone.
 
@@ -48,6 +47,8 @@ from rblspi.online.table import (
     MEAN,
     NAMELESS,
     SQUARES,
+    STEPS,
+    TERMINATIONS,
     Table,
     allow,
     best_action,
@@ -55,23 +56,23 @@ from rblspi.online.table import (
     count,
     differs,
     end_of,
+    has_doubled,
+    is_over,
     nameless,
     new_table,
+    note_draw,
     reward_noise,
     take_note,
 )
 from rblspi.online.table_planning import TableAgent, plan, plan_again, prepare
-from rblspi.online.value_iteration import ValueScale
 from rblspi.rollout.loop import AgentFunctions
-from rblspi.rollout.transition import Transition, ends_episode, is_terminal
+from rblspi.rollout.transition import Transition
 
 #: how far the unknown is above the centre, in units of the spread
 OPTIMISM = 3.0
 
-#: places in `State.counters`; DRAWN_AT: steps before the last draw; DUE: what the next action needs
-#: first, one of those below
-STEPS, TERMINATIONS, EPISODES, DRAWN_AT, DUE = range(5)
-NOTHING, NEW_PLAN, NEW_SCALE, NEW_DRAW = range(4)
+#: values of `State.due`: what the next action needs first
+NOTHING, NEW_PLAN, NEW_PRIOR, NEW_DRAW = range(4)
 #: places in `State.prior`: the lowest and the highest reward so far; v, S and v_max; c by action
 LOWEST, HIGHEST, CENTRE, SPREAD, NOISE, CONCENTRATION = range(6)
 
@@ -84,44 +85,44 @@ class State(NamedTuple):
     unknown: Vector  # (u - v) / S - 3 of every pair          (k,)
     errors: Vector  # of mean rewards, in their deviations    (k,)
     prior: Vector  # see above                                (5 + actions,)
-    counters: Integers  # see above                           (5,)
+    due: Integers  # see above                                (1,)
     sampled: Vector  # Q                                      (k,)
 
 
 @jit_inlined
 def act(agent: State, x: Vector, allowed: Allowed, rng: Any) -> int:
     """Act by the plan, made anew if that is due."""
-    if allow(agent.table, x, allowed) and agent.counters[DUE] == NOTHING:
-        agent.counters[DUE] = NEW_PLAN
-    if agent.counters[DUE] != NOTHING:
+    if allow(agent.table, x, allowed) and agent.due[0] == NOTHING:
+        agent.due[0] = NEW_PLAN
+    if agent.due[0] != NOTHING:
         _plan_anew(agent, rng)
     return best_action(agent.sampled, x, allowed)  # line 6
 
 
 @jit
 def _plan_anew(agent: State, rng: Any) -> None:
-    if agent.counters[DUE] == NEW_DRAW:
+    if agent.due[0] == NEW_DRAW:
         draw(agent, rng)  # line 3
-    if agent.counters[DUE] >= NEW_SCALE:
+    if agent.due[0] >= NEW_PRIOR:
         find_prior(agent)
-        make_model(agent, 1.0)
+        write_model(agent, 1.0)
         plan(agent.table, agent.sampled)  # line 4
     else:
         _update_model(agent)
         plan_again(agent.table, agent.sampled)  # line 8
     take_note(agent.table)
-    agent.counters[DUE] = NOTHING
+    agent.due[0] = NOTHING
 
 
 @jit_borrowing
 def _update_model(agent: State) -> None:
     """Write the model of the pairs visited since the last plan; of all, after a load or a look."""
     if not agent.table.workspace_plan.ready[0]:
-        make_model(agent, 1.0)
+        write_model(agent, 1.0)
         prepare(agent.table, agent.sampled)
     for pair in range(len(agent.table.visits)):
         if differs(agent.table, pair):
-            _model_pair(agent, pair, 1.0)
+            _write_pair(agent, pair, 1.0)
 
 
 @jit_inlined
@@ -132,24 +133,18 @@ def observe(agent: State, transition: Transition, rng: Any) -> None:
     if place != NAMELESS:
         agent.weights[pair, place] += weight  # line 7
     beyond = _is_beyond(agent, transition.reward)
-    agent.counters[STEPS] += 1
-    if is_terminal(transition):
-        agent.counters[TERMINATIONS] += 1
-    if ends_episode(transition):
-        agent.counters[EPISODES] += 1
-        agent.counters[DUE] = NEW_DRAW
-    elif _lasts_too_long(agent):
-        agent.counters[DUE] = NEW_DRAW
+    if is_over(agent.table, transition):
+        agent.due[0] = NEW_DRAW
     elif beyond:
-        agent.counters[DUE] = NEW_SCALE
-    elif agent.table.visits[pair] >= max(2 * agent.table.visits_before[pair], 1):  # line 8
-        agent.counters[DUE] = NEW_PLAN
+        agent.due[0] = NEW_PRIOR
+    elif has_doubled(agent.table, pair):
+        agent.due[0] = NEW_PLAN
 
 
 @jit_inlined
 def _is_beyond(agent: State, reward: float) -> bool:
     """Whether a reward is lower or higher than all before; it is then the lowest or highest."""
-    prior, first = agent.prior, agent.counters[STEPS] == 0
+    prior, first = agent.prior, agent.table.counters[STEPS] == 1
     lower, higher = first or reward < prior[LOWEST], first or reward > prior[HIGHEST]
     if lower:
         prior[LOWEST] = reward
@@ -158,98 +153,82 @@ def _is_beyond(agent: State, reward: float) -> bool:
     return bool(lower or higher)
 
 
-@jit_inlined
-def _lasts_too_long(agent: State) -> bool:
-    """Where no episode has ended yet, a draw lasts for 1 / (1 - gamma) steps."""
-    steps = agent.counters[STEPS] - agent.counters[DRAWN_AT]
-    return bool(agent.counters[EPISODES] == 0 and steps * (1.0 - agent.table.discount) >= 1.0)
-
-
 @jit_borrowing
 def find_prior(agent: State) -> None:
-    """What all pairs tell about each."""
-    agent.prior[CENTRE], agent.prior[SPREAD] = scale(agent)
-    agent.prior[NOISE] = reward_noise(agent.table)
-    for action in range(len(agent.table.surprises)):
-        agent.prior[CONCENTRATION + action] = concentration(agent.table, action)
-
-
-@jit_borrowing
-def scale(agent: State) -> ValueScale:
-    """The value of going on as until now, and how far values may be from that.
+    """Find v, S, v_max and c from what all pairs have shown.
 
     With the mean discounted time to go H = 1 / (1 - gamma (1 - q)), where q is the share of steps
     that terminate, v = H mean(r). One step of a pair with the mean reward r, of whose visits the
-    share e terminates, is better than v by r + gamma (1 - e) v - v. The spread is the largest such
+    share e terminates, is better than v by r + gamma (1 - e) v - v. S is the largest such
     difference, times H where the step may be repeated.
     """
-    steps, discount = max(agent.counters[STEPS], 1), agent.table.discount
-    horizon = 1.0 / (1.0 - discount * (1.0 - agent.counters[TERMINATIONS] / steps))
+    table, prior = agent.table, agent.prior
+    steps, discount = max(table.counters[STEPS], 1), table.discount
+    horizon = 1.0 / (1.0 - discount * (1.0 - table.counters[TERMINATIONS] / steps))
     total, size = 0.0, 0.0
-    for pair in range(len(agent.table.visits)):
-        total += agent.table.visits[pair] * agent.table.rewards[pair, MEAN]
-        size = max(size, abs(agent.table.rewards[pair, MEAN]))
+    for pair in range(len(table.visits)):
+        total += table.visits[pair] * table.rewards[pair, MEAN]
+        size = max(size, abs(table.rewards[pair, MEAN]))
     centre, spread = horizon * total / steps, 0.0
-    for pair in range(len(agent.table.visits)):
-        if agent.table.visits[pair] > 0:
-            ends = _share_of_ends(agent, pair)
-            better = agent.table.rewards[pair, MEAN] + (discount * (1.0 - ends) - 1.0) * centre
+    for pair in range(len(table.visits)):
+        if table.visits[pair] > 0:
+            ends = _share_of_ends(table, pair)
+            better = table.rewards[pair, MEAN] + (discount * (1.0 - ends) - 1.0) * centre
             spread = max(spread, abs(better) * (ends + (1.0 - ends) * horizon))
     if spread <= 1e-9 * horizon * size:  # all rewards are the same, but for rounding
         spread = size if size > 0.0 else 1.0
-    return ValueScale(centre, spread)
+    prior[CENTRE], prior[SPREAD], prior[NOISE] = centre, spread, reward_noise(table)
+    for action in range(len(table.surprises)):
+        prior[CONCENTRATION + action] = concentration(table, action)
 
 
 @jit_inlined
-def _share_of_ends(agent: State, pair: int) -> float:
-    end = end_of(agent.table)
-    for i in range(agent.table.sizes[pair]):
-        if agent.table.outcomes[pair, i] == end:
-            return float(agent.table.counts[pair, i] / agent.table.visits[pair])
+def _share_of_ends(table: Table, pair: int) -> float:
+    for i in range(table.sizes[pair]):
+        if table.outcomes[pair, i] == end_of(table):
+            return float(table.counts[pair, i] / table.visits[pair])
     return 0.0
 
 
 @jit
 def draw(agent: State, rng: Any) -> None:
     """Draw the weights of all outcomes, and the values of what is unknown."""
-    counts, sizes = agent.table.counts, agent.table.sizes
-    agent.counters[DRAWN_AT] = agent.counters[STEPS]
-    for pair in range(len(sizes)):
+    note_draw(agent.table)
+    for pair in range(len(agent.unknown)):
         agent.unknown[pair] = rng.standard_normal()
         agent.errors[pair] = rng.standard_normal()
-        for i in range(sizes[pair]):
-            agent.weights[pair, i] = rng.standard_gamma(float(counts[pair, i]))
+        for i in range(agent.table.sizes[pair]):
+            agent.weights[pair, i] = rng.standard_gamma(float(agent.table.counts[pair, i]))
 
 
 @jit_borrowing
-def make_model(agent: State, explore: float) -> None:
+def write_model(agent: State, explore: float) -> None:
     """Write the sampled model into the workspace; without ``explore``, the mean one.
 
     In the mean model outcomes weigh as often as they were seen, and the unknown is worth v.
     """
     for pair in range(len(agent.table.sizes)):
-        _model_pair(agent, pair, explore)
+        _write_pair(agent, pair, explore)
 
 
 @jit_inlined
-def _model_pair(agent: State, pair: int, explore: float) -> None:
-    model, total = agent.table.workspace_model, 0.0
-    states = end_of(agent.table)
-    for i in range(agent.table.sizes[pair]):
-        weight = agent.weights[pair, i] if explore > 0.0 else float(agent.table.counts[pair, i])
+def _write_pair(agent: State, pair: int, explore: float) -> None:
+    table, model, total = agent.table, agent.table.workspace_model, 0.0
+    for i in range(table.sizes[pair]):
+        weight = agent.weights[pair, i] if explore > 0.0 else float(table.counts[pair, i])
         model.probabilities[pair, i] = weight
         total += weight
     unknown = agent.prior[CENTRE]
     unknown += explore * agent.prior[SPREAD] * (OPTIMISM + agent.unknown[pair])
-    n, reward = max(agent.table.visits[pair], 1), agent.table.rewards[pair, MEAN]
-    std = math.sqrt(agent.prior[NOISE] + agent.table.rewards[pair, SQUARES]) / n
+    n, reward = max(table.visits[pair], 1), table.rewards[pair, MEAN]
+    std = math.sqrt(agent.prior[NOISE] + table.rewards[pair, SQUARES]) / n
     known = total * (reward + explore * std * agent.errors[pair])
-    new = agent.prior[CONCENTRATION + pair // states] + nameless(agent.table, pair)
+    new = agent.prior[CONCENTRATION + pair // end_of(table)] + nameless(table, pair)
     total += new
-    for i in range(agent.table.sizes[pair]):
+    for i in range(table.sizes[pair]):
         model.probabilities[pair, i] /= total
     model.elsewhere[pair] = 0.0  # what is unknown has a value, in the reward, but no place
-    model.place[pair] = states
+    model.place[pair] = end_of(table)
     model.rewards[pair] = (known + new * unknown) / total
 
 
@@ -261,12 +240,8 @@ class OPSRL(TableAgent):
 
     Parameters
     ----------
-    env : gymnasium.Env or str
-        An environment with discrete observations and actions, or the id of one.
-    basis : OneHot, optional
-        There is no other choice: the values are a table.
-    discount, seed
-        As for `RBLSPI`; the discount is below 1.
+    env, basis, discount, seed
+        As for `PSRL`.
 
     Notes
     -----
@@ -285,20 +260,19 @@ class OPSRL(TableAgent):
 
     def _initial_state(self) -> State:
         table = new_table(self.actions, self.features.size, self.discount)
-        k, counters = len(table.visits), np.zeros(5, np.int64)
-        counters[DUE] = NEW_DRAW
+        k = len(table.visits)
         return State(
             table=table,
             weights=np.zeros(table.outcomes.shape),
             unknown=np.zeros(k),
             errors=np.zeros(k),
             prior=np.zeros(CONCENTRATION + self.actions),
-            counters=counters,
+            due=np.array([NEW_DRAW]),
             sampled=np.zeros(k),
         )
 
-    def _make_best_model(self) -> None:
+    def _write_mean_model(self) -> None:
         prior = self.state.prior.copy()
         find_prior(self.state)
-        make_model(self.state, 0.0)
+        write_model(self.state, 0.0)
         self.state.prior[:] = prior  # as it was drawn with

@@ -25,21 +25,19 @@ import numpy as np
 
 from rblspi.core import check
 from rblspi.core.compiled import jit, jit_inlined
+from rblspi.core.settings import Setting
 from rblspi.core.types import Allowed, Mask, Matrix, Vector
 from rblspi.data.transitions import Transitions
-from rblspi.environments.lookup import EnvironmentLike
-from rblspi.features import BasisLike, RandomFourier
+from rblspi.features import RandomFourier
 from rblspi.features.default import rescaled
 from rblspi.offline.fitted_q import attainable
 from rblspi.online.planning_agent import GROWTH, PLANNED_AT, TRANSITIONS, PlanningAgent, State
 from rblspi.online.value_iteration import Regression, Rows, ValueScale, value_iteration
 from rblspi.policies.choice import epsilon_greedy
 
-#: the weight of a pseudo-observation: it counts as much as one transition
-PRIOR_WEIGHT = 1.0
 #: the probability of a random action: in all but one of ten steps it does what it planned
 EPSILON = 0.1
-#: transitions until then tell no more than the random actions that a basis is scaled by
+#: earlier transitions cover only what random actions reach, as does the initial scaling of a basis
 SCOUTED = 1000
 #: error of planned values, in units of how much better than usual the best return was
 PRECISION = 0.1
@@ -81,84 +79,64 @@ class OptimisticLSVI(PlanningAgent):
     least_growth = GROWTH
     most_remembered = 100_000
 
-    def __init__(
-        self,
-        env: EnvironmentLike,
-        basis: BasisLike | None = None,
-        *,
-        prior_weight: float = PRIOR_WEIGHT,
-        rescale: bool = True,
-        discount: float = 0.99,
-        seed: int | None = None,
-    ) -> None:
-        self.prior_weight = check.positive("prior_weight", prior_weight)
-        self.rescale = check.boolean("rescale", rescale)
-        super().__init__(env, basis, discount=discount, seed=seed)
+    prior_weight = Setting(1.0, check.positive)
+    rescale = Setting(True, check.boolean)
 
     def _exploring_epsilon(self) -> float:
         return EPSILON
 
-    def _plan_to_explore(self, transitions: Transitions) -> None:
-        weights = self.state.weights.reshape(self.actions, -1)
-        bootstrap = self.rng.standard_exponential(transitions.size)  # line 3
-        start = None if self._rescale(transitions) else weights
-        weights[...] = self._solve(transitions, True, bootstrap, start)
+    def _value_function(self, log: Transitions, explore: bool) -> Matrix:
+        if not explore:
+            return self._solve(log, optimistic=False)
+        bootstrap = self.rng.standard_exponential(log.size)  # line 3
+        start = None if self._rescale(log) else self._last_plan
+        return self._solve(log, True, bootstrap, start)
 
-    def _rescale(self, transitions: Transitions) -> bool:
+    def _rescale(self, log: Transitions) -> bool:
         """Whenever the memory has doubled, scale random features to what is in it."""
         seen, planned = (int(self.state.counters[i]) for i in (TRANSITIONS, PLANNED_AT))
         doubled = seen.bit_length() > max(planned, SCOUTED).bit_length()
         if not (self.rescale and doubled and isinstance(self.basis, RandomFourier)):
             return False
         space = self.env.observation_space
-        observations = transitions.observations.reshape(transitions.size, -1)
-        self.basis = rescaled(self.basis, space, observations)
+        self.basis = rescaled(self.basis, space, log.observations.reshape(log.size, -1))
         self.features = self.basis.build(space)
         self.session.see_through(self.features)
         return True
 
-    def _best_plan(self, transitions: Transitions) -> Matrix:
-        return self._solve(transitions, False)
-
-    def _scale(self, transitions: Transitions, steps: int | None = None) -> ValueScale:
+    def _scale(self, log: Transitions) -> ValueScale:
         """The value of going on as until now, and how much better the best return was.
 
         While no return was better, unknown values may be better by the size of a reward.
         """
-        usual = super()._scale(transitions)
-        best = best_return(transitions, self.discount, usual.centre)
-        spread = best - usual.centre
+        usual = ValueScale.of(log, self.discount)
+        spread = best_return(log, self.discount, usual.centre) - usual.centre
         if spread <= 1e-9 * abs(usual.centre):
-            spread = abs(float(transitions.rewards.mean())) or 1.0
+            spread = abs(float(log.rewards.mean())) or 1.0
         return usual._replace(spread=spread)
 
     def _solve(
         self,
-        transitions: Transitions,
+        log: Transitions,
         optimistic: bool,
         bootstrap: Vector | None = None,
         start: Matrix | None = None,
     ) -> Matrix:
         """Line 4, where the unknown is worth the best return, or else the usual one."""
-        scale = self._scale(transitions)
+        scale = self._scale(log)
         unknown = scale.centre + scale.spread if optimistic else scale.centre
         prior = scale._replace(centre=unknown).constant(self.features, self.actions)
-        low, high = attainable([transitions], self.discount)
-        rows = Rows.of(transitions, self.features, self.actions)
-        return value_iteration(
-            Regression.of(rows, self.prior_weight, prior, bootstrap),
-            self.discount,
-            (low, max(high, unknown)),
-            PRECISION * scale.spread,
-            start,
-        )
+        rows = Rows.of(log, self.features, self.actions)
+        regression = Regression.of(rows, self.prior_weight, prior, bootstrap)
+        low, high = attainable([log], self.discount)
+        limits = low, max(high, unknown)
+        return value_iteration(regression, self.discount, limits, PRECISION * scale.spread, start)
 
 
-def best_return(transitions: Transitions, discount: float, beyond: float) -> float:
+def best_return(log: Transitions, discount: float, beyond: float) -> float:
     """The largest of G = r + gamma G', where G' = ``beyond`` after what was cut short."""
-    ahead = np.where(transitions.truncated, beyond, 0.0)
-    ends = transitions.truncated | transitions.terminated
-    return float(returns_of(transitions.rewards, ends, ahead, discount).max())
+    ahead = np.where(log.truncated, beyond, 0.0)
+    return float(returns_of(log.rewards, log.truncated | log.terminated, ahead, discount).max())
 
 
 @jit

@@ -10,10 +10,9 @@ from numpy.typing import ArrayLike
 
 from rblspi.core.check import LARGEST_COUNT
 from rblspi.core.compiled import jit_inlined
-from rblspi.core.types import Allowed, Integers, Matrix, Vector
+from rblspi.core.types import Allowed, Array, Integers, Matrix, Vector
 from rblspi.data.transitions import Transitions
 from rblspi.online.agent import Agent
-from rblspi.online.value_iteration import ValueScale
 from rblspi.policies.choice import greedy
 from rblspi.rollout.loop import AgentFunctions
 from rblspi.rollout.transition import Transition, ends_episode
@@ -24,8 +23,6 @@ TRANSITIONS, PLANNED_AT, ENDED, STEP = range(4)
 
 #: within an episode, the agent plans again when it has seen this fraction more than before
 GROWTH = 0.1
-#: the same at the end of an episode, for agents whose plan takes as long as thousands of steps
-WORTH_A_PLAN = 0.05
 
 
 class State(NamedTuple):
@@ -36,12 +33,7 @@ class State(NamedTuple):
 
     def integer_ranges(self, actions: int) -> dict[str, tuple[ArrayLike, ArrayLike]]:
         """Lowest and highest values that compiled code can use as indices, by field."""
-        return {"counters": counter_ranges(len(self.weights))}
-
-
-def counter_ranges(steps: int) -> tuple[ArrayLike, ArrayLike]:
-    """Lowest and highest values of `State.counters` for a plan of so many steps."""
-    return 0, [LARGEST_COUNT, LARGEST_COUNT, 1, steps - 1]
+        return {"counters": (0, [LARGEST_COUNT, LARGEST_COUNT, 1, len(self.weights) - 1])}
 
 
 @jit_inlined
@@ -80,16 +72,12 @@ class PlanningAgent(Agent):
     _best: tuple[int, Matrix] | None = None  # transitions behind it, weights
 
     @abstractmethod
-    def _plan_to_explore(self, transitions: Transitions) -> None:
-        """Write the value function to explore by into the state, which has that of the last plan.
+    def _value_function(self, log: Transitions, explore: bool) -> Array:
+        """Weights by action, shape (actions, n): to explore by, or of the best estimate.
 
-        ``state.weights`` has a row of weights for every step of the plan; one, unless
-        `_steps_of_plan` says otherwise.
+        To explore, they may be random, and may begin with `_last_plan`. A plan of several steps has
+        such weights for each.
         """
-
-    @abstractmethod
-    def _best_plan(self, transitions: Transitions) -> Matrix:
-        """Weights by action, shape (actions, n), of the best estimate of the value function."""
 
     def _steps_of_plan(self) -> int:
         return 1
@@ -97,6 +85,12 @@ class PlanningAgent(Agent):
     def _initial_state(self) -> Any:
         shape = (self._steps_of_plan(), self.actions * self.features.size)
         return State(self.rng.standard_normal(shape), np.zeros(4, np.int64))
+
+    @property
+    def _last_plan(self) -> Matrix:
+        """The weights that it explores by, shape (actions, n), if the plan is of one step."""
+        weights: Matrix = self.state.weights.reshape(self.actions, -1)
+        return weights
 
     def _steps_to_plan(self) -> int:
         counters = self.state.counters
@@ -108,9 +102,10 @@ class PlanningAgent(Agent):
         return planned + max(1, int(GROWTH * planned)) - steps
 
     def _plan(self) -> None:
-        counters = self.state.counters
+        counters, weights = self.state.counters, self.state.weights
         if counters[TRANSITIONS] >= (1.0 + self.least_growth) * counters[PLANNED_AT]:
-            self._plan_to_explore(self._remembered())
+            planned = self._value_function(self._remembered(), explore=True)
+            weights[...] = planned.reshape(weights.shape)
             self._best = None  # the plan may have other features
             counters[PLANNED_AT] = counters[TRANSITIONS]
         counters[ENDED] = 0
@@ -123,14 +118,11 @@ class PlanningAgent(Agent):
     def _remembered(self) -> Transitions:
         return self.session.memory.transitions(self.features.shape)
 
-    def _scale(self, transitions: Transitions, steps: int | None = None) -> ValueScale:
-        return ValueScale.of(transitions.rewards, transitions.terminated, self.discount, steps)
-
     def _weights(self, explore: bool) -> Vector:
         steps = int(self.state.counters[TRANSITIONS])
         if explore or not self.session.memory.size:
             weights: Vector = self.state.weights[self.state.counters[STEP]]
             return weights
         if self._best is None or self._best[0] != steps:
-            self._best = (steps, self._best_plan(self._remembered()))
+            self._best = (steps, self._value_function(self._remembered(), explore=False))
         return self._best[1].ravel()

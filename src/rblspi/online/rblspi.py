@@ -13,14 +13,14 @@ Beside the paper's Algorithm 1:
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from rblspi.core import check
 from rblspi.core.compiled import jit_borrowing, jit_inlined
+from rblspi.core.settings import Setting
 from rblspi.core.types import Allowed, Integers, Vector
-from rblspi.environments.lookup import EnvironmentLike
 from rblspi.features import BasisLike
 from rblspi.model.buffer import CAPACITY, TERMINAL, Buffer, append, is_full, new_buffer
 from rblspi.model.incremental import (
@@ -99,30 +99,6 @@ def _noise_std(agent: State) -> float:
     return agent.noise_std
 
 
-def _precisions(
-    prior: float | None, noise: float | None
-) -> tuple[float, float] | tuple[None, None]:
-    if prior is None and noise is None:
-        return None, None
-    alpha = None if prior is None else check.positive("prior_precision", prior)
-    beta = None if noise is None else check.positive("noise_precision", noise)
-    if alpha is None or beta is None:
-        raise ValueError(
-            f"prior_precision={prior} and noise_precision={noise}: give both, or neither for the "
-            "paper's in units of the rewards"
-        )
-    return alpha, beta
-
-
-def _first_update(given: int | None, update_every: int) -> int | None:
-    if given is None:
-        return None
-    if check.count("first_update", given) > update_every:
-        period = f"update_every={update_every}" if update_every else 'update_every="episode"'
-        raise ValueError(f"first_update={given} is later than {period} allows")
-    return given
-
-
 class RBLSPI(Agent):
     """Learns online by sampling value functions from a Bayesian least-squares posterior.
 
@@ -171,28 +147,26 @@ class RBLSPI(Agent):
     functions = AgentFunctions(act, observe)
     state: State
 
-    def __init__(
-        self,
-        env: EnvironmentLike,
-        basis: BasisLike | None = None,
-        *,
-        prior_precision: float | None = None,
-        noise_precision: float | None = None,
-        update_every: int | Literal["episode"] = 20,
-        first_update: int | None = None,
-        limit_ends: bool = False,
-        discount: float = 0.99,
-        ridge: float = 1e-6,
-        seed: int | None = None,
-    ) -> None:
-        precisions = _precisions(prior_precision, noise_precision)
-        self.prior_precision: float | None = precisions[0]
-        self.noise_precision: float | None = precisions[1]
-        self.update_every = check.period("update_every", update_every)
-        self.first_update = _first_update(first_update, self.update_every)
-        self.limit_ends = check.boolean("limit_ends", limit_ends)
-        self.ridge = check.positive("ridge", ridge)
-        super().__init__(env, basis, discount=discount, seed=seed)
+    prior_precision = Setting[float | None](None, check.positive)
+    noise_precision = Setting[float | None](None, check.positive)
+    update_every = Setting(20, check.period)
+    first_update = Setting[int | None](None, check.count)
+    limit_ends = Setting(False, check.boolean)
+    ridge = Setting(1e-6, check.positive)
+
+    def _recipe(self, given: BasisLike | None) -> BasisLike | None:
+        if (self.prior_precision is None) != (self.noise_precision is None):
+            raise ValueError(
+                f"prior_precision={self.prior_precision} and noise_precision="
+                f"{self.noise_precision}: give both, or neither for the paper's in units of the "
+                "rewards"
+            )
+        if (self.first_update or 0) > self.update_every:
+            period = self.update_every or '"episode"'
+            raise ValueError(
+                f"first_update={self.first_update} is later than update_every={period} allows"
+            )
+        return given
 
     def _initial_state(self) -> State:
         n, period = self.features.size, self.update_every or EPISODE
@@ -228,9 +202,8 @@ class RBLSPI(Agent):
         improvements are more than 64 transitions apart.
         """
         with self._lock:
-            incremental = self.state.posterior
             beta = _noise_std(self.state) ** -2.0
-            return Posterior.from_incremental(incremental, incremental.penalty * beta, beta)
+            return Posterior.from_incremental(self.state.posterior, beta)
 
     def _weights(self, explore: bool) -> Vector:
         return self.state.sampled if explore else self.state.mean

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from rblspi.core.compiled import jit_borrowing, jit_inlined
 from rblspi.core.types import Allowed, Integers, Matrix, Vector
-from rblspi.rollout.transition import Transition, is_terminal
+from rblspi.rollout.transition import Transition, ends_episode, is_terminal
 
 #: outcomes that are kept for a state and action; rows of 64 would start 512 bytes apart, and
 #: their first elements would compete for one eighth of the processor's cache
@@ -20,6 +20,8 @@ NAMELESS = -1
 MEAN, SQUARES = range(2)
 #: places in `Table.surprises`: repeated visits with a new outcome; sum of 1 / (n + 1) over all
 SURPRISES, EXPOSURE = range(2)
+#: places in `Table.counters`; DRAWS: models that were drawn; DRAWN_AT: steps before the last one
+STEPS, TERMINATIONS, EPISODES, DRAWS, DRAWN_AT = range(5)
 #: instead of a place elsewhere: all states alike
 ANYWHERE = -1
 
@@ -60,6 +62,7 @@ class Table(NamedTuple):
     forbidden_before: Integers  # at the last plan              (k,)
     rewards: Matrix  # MEAN and SQUARES of every pair           (k, 2)
     surprises: Matrix  # SURPRISES and EXPOSURE by action       (actions, 2)
+    counters: Integers  # see above                             (5,)
     discount: float
     workspace_model: TableModel
     workspace_plan: TablePlan
@@ -88,6 +91,7 @@ def new_table(actions: int, states: int, discount: float) -> Table:
         forbidden_before=whole(k),
         rewards=np.zeros((k, 2)),
         surprises=np.ones((actions, 2)),
+        counters=whole(5),
         discount=discount,
         workspace_model=TableModel(np.zeros((k, most)), np.zeros(k), whole(k), np.zeros(k)),
         workspace_plan=TablePlan(
@@ -144,12 +148,19 @@ def allow(table: Table, x: Vector, allowed: Allowed) -> bool:
 def count(table: Table, transition: Transition) -> tuple[int, int]:
     """Count a transition: its pair, and the place of its outcome, see `count_outcome`."""
     outcome = end_of(table)
-    if not is_terminal(transition):
+    table.counters[STEPS] += 1
+    table.counters[EPISODES] += 1 if ends_episode(transition) else 0
+    if is_terminal(transition):
+        table.counters[TERMINATIONS] += 1
+    else:
         allow(table, transition.y, transition.next_allowed)
         outcome = index(transition.y)
     pair = transition.action * end_of(table) + index(transition.x)
     place = count_outcome(table, pair, outcome)
-    take_reward(table, pair, transition.reward)
+    rewards = table.rewards[pair]  # mean and squares by Welford's formula
+    difference = transition.reward - rewards[MEAN]
+    rewards[MEAN] += difference / table.visits[pair]
+    rewards[SQUARES] += difference * (transition.reward - rewards[MEAN])
     return pair, place
 
 
@@ -191,12 +202,27 @@ def take_note(table: Table) -> None:
 
 
 @jit_inlined
-def take_reward(table: Table, pair: int, reward: float) -> None:
-    """Mean and squares of the rewards of a pair, whose visit is counted already (Welford)."""
-    rewards = table.rewards[pair]
-    difference = reward - rewards[MEAN]
-    rewards[MEAN] += difference / table.visits[pair]
-    rewards[SQUARES] += difference * (reward - rewards[MEAN])
+def has_doubled(table: Table, pair: int) -> bool:
+    """Whether a pair was visited twice as often as before the last plan."""
+    return bool(table.visits[pair] >= max(2 * table.visits_before[pair], 1))
+
+
+@jit_inlined
+def note_draw(table: Table) -> None:
+    """Note that a model is drawn, for `is_over`."""
+    table.counters[DRAWS] += 1
+    table.counters[DRAWN_AT] = table.counters[STEPS]
+
+
+@jit_inlined
+def is_over(table: Table, transition: Transition) -> bool:
+    """Whether the time of a drawn model is over: with its episode, if any has ended so far.
+
+    Without episodes it lasts for 1 / (1 - gamma) steps.
+    """
+    steps = table.counters[STEPS] - table.counters[DRAWN_AT]
+    alone = table.counters[EPISODES] == 0
+    return ends_episode(transition) or bool(alone and steps * (1.0 - table.discount) >= 1.0)
 
 
 @jit_inlined

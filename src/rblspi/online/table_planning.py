@@ -18,12 +18,12 @@ import numpy as np
 
 from rblspi.core import check
 from rblspi.core.compiled import jit_borrowing, jit_inlined
+from rblspi.core.settings import Setting
 from rblspi.core.types import Integers, Vector
-from rblspi.environments.lookup import EnvironmentLike, make
 from rblspi.environments.spaces import observation_shape, states_of
 from rblspi.features import BasisLike, OneHot, as_basis
 from rblspi.online.agent import Agent, Cost
-from rblspi.online.table import ANYWHERE, MOST_OUTCOMES, Table, differs, end_of
+from rblspi.online.table import ANYWHERE, DRAWS, MOST_OUTCOMES, Table, differs, end_of
 
 #: transitions that are kept: 8 MB, because intervals in a table are as narrow as these are many
 MOST_REMEMBERED = 100_000
@@ -39,41 +39,30 @@ WIDTH = MOST_OUTCOMES + 1
 
 
 class TableAgent(Agent):
-    """An agent that counts outcomes and plans in models of them.
+    """An agent that counts outcomes and acts by plans in models drawn from what they tell.
 
-    Its state has a ``table``, into whose workspace it writes models, and ``sampled`` action values.
+    Its state has a ``table``, into whose workspace models are written, and ``sampled``, the action
+    values in the model that it acts by.
     """
 
     most_remembered = MOST_REMEMBERED
 
-    def __init__(
-        self,
-        env: EnvironmentLike,
-        basis: BasisLike | None = None,
-        *,
-        discount: float = 0.99,
-        seed: int | None = None,
-    ) -> None:
-        environment, name = make(env), type(self).__name__
-        if states_of(environment.observation_space) is None:
+    discount = Setting(0.99, check.discount_of_plans)
+    _best: tuple[int, Vector] = (-1, np.empty(0))  # visits behind it, action values
+
+    def _recipe(self, given: BasisLike | None) -> BasisLike:
+        space, name = self.env.observation_space, type(self).__name__
+        if states_of(space) is None:
             raise TypeError(
                 f"{name} counts visits of states and needs a Discrete observation space, or one of "
-                f"several discrete parts, not {environment.observation_space}: use FittedRmax "
-                "or OptimisticLSVI"
+                f"several discrete parts, not {space}: use FittedRmax or OptimisticLSVI"
             )
-        if basis is not None and as_basis(basis) not in (OneHot(), OneHot(joint=True)):
-            raise TypeError(f"{name} learns a table and takes no basis but OneHot(), not {basis}")
-        if check.fraction("discount", discount) == 1.0:
-            raise ValueError(
-                f"discount=1: a sampled model may go on for ever, and {name} plans in it with a "
-                "discount below 1, such as 0.99"
-            )
-        self._best: tuple[int, Vector] = (-1, np.empty(0))  # visits behind it, action values
-        joint = observation_shape(environment.observation_space) != ()
-        super().__init__(environment, OneHot(joint=joint), discount=discount, seed=seed)
+        if given is not None and as_basis(given) not in (OneHot(), OneHot(joint=True)):
+            raise TypeError(f"{name} learns a table and takes no basis but OneHot(), not {given}")
+        return OneHot(joint=observation_shape(space) != ())
 
     @abstractmethod
-    def _make_best_model(self) -> None:
+    def _write_mean_model(self) -> None:
         """Write the best estimate of the model into the workspace."""
 
     def _weights(self, explore: bool) -> Vector:
@@ -83,7 +72,7 @@ class TableAgent(Agent):
         visits = int(self.state.table.visits.sum())
         if self._best[0] != visits:
             values = np.zeros_like(self.state.sampled)
-            self._make_best_model()
+            self._write_mean_model()
             plan(self.state.table, values)
             self.state.table.workspace_plan.ready[0] = 0  # for the plan that the agent acts by
             self._best = (visits, values)
@@ -96,8 +85,9 @@ class TableAgent(Agent):
         return usual._replace(seconds_a_step=1e-8 * sweeps * usual.weights / 100, advice="")
 
     def diagnostics(self) -> dict[str, float]:
-        """The share of states and actions that were tried."""
-        return {"tried": float(np.mean(self.state.table.visits > 0))}
+        """The number of models drawn, and the share of states and actions that were tried."""
+        table: Table = self.state.table
+        return {"models": float(table.counters[DRAWS]), "tried": float(np.mean(table.visits > 0))}
 
 
 @jit_borrowing

@@ -5,7 +5,7 @@ With rows x = phi(s) of the transitions of action a, weights w of the rows, and 
     theta_a = argmin sum w (t - x'theta_a)^2 + lambda |theta_a - theta_0|^2 + p_a,
     t = r + gamma max_a' y'theta_a',  clipped to what values can be, or r where the episode ended
 
-where p_a is a perturbation of the solution: it makes the weights a random sample, see `RLSVI`.
+where p_a perturbs the solution: it makes the weights a random sample, see `RLSVI`.
 """
 
 from __future__ import annotations
@@ -27,32 +27,28 @@ from rblspi.policies.choice import masked
 SPARSE = 0.1
 #: the largest number of sweeps, should the clipped values go in circles
 MOST_SWEEPS = 2000
+#: error of planned values, in units of their spread
+PRECISION = 0.01
 
 
 class ValueScale(NamedTuple):
     """What the rewards say about values, before any value is known.
 
-    A constant added to all rewards of a problem without terminal states moves the centre, and
-    nothing else. Other units change units alone.
+    A constant added to all rewards of a problem without terminal states moves only the centre.
     """
 
     centre: float  # the value of going on as the data did
     spread: float  # how far values may be from that
 
     @classmethod
-    def of(
-        cls,
-        rewards: Vector,
-        terminated: NDArray[np.bool_],
-        discount: float,
-        steps: int | None = None,
-    ) -> Self:
-        """The scale of values under rewards, with so many steps to go, or without end.
+    def of(cls, log: Transitions, discount: float, steps: int | None = None) -> Self:
+        """The scale of values with so many steps to go, or without end.
 
         With the mean discounted time to go H = 1 + p + p^2 + ..., p = gamma (1 - q), where q is the
         share of transitions that terminate, the centre is H mean(r). The spread is the largest of
         H |r - mean(r)| where the episode goes on, and of |r - centre| where it ends.
         """
+        rewards, terminated = log.rewards, log.terminated
         going = discount * (1.0 - float(terminated.mean()))
         horizon = 1.0 / max(1.0 - going, 1e-6)
         if steps is not None:
@@ -64,6 +60,10 @@ class ValueScale(NamedTuple):
         if spread <= 1e-9 * abs(centre):  # all rewards are the same, but for rounding
             spread = abs(mean) or 1.0
         return cls(centre, spread)
+
+    def within(self, reach: float) -> tuple[float, float]:
+        """Values up to so many times the spread away from the centre."""
+        return self.centre - reach * self.spread, self.centre + reach * self.spread
 
     def constant(self, features: Features, actions: int) -> Matrix:
         """Weights by action of the constant function of the centre; 0 if the basis has none."""
@@ -82,16 +82,13 @@ class Rows(NamedTuple):
     allowed: NDArray[np.bool_] | None = None  # which actions in s'; None: all  (rows, actions)
 
     @classmethod
-    def of(cls, transitions: Transitions, features: Features, actions: int) -> Self:
+    def of(cls, log: Transitions, features: Features, actions: int) -> Self:
         """The features of all transitions."""
-        x = thin(features(transitions.observations))
-        y = features(transitions.next_observations)
+        x, y = thin(features(log.observations)), features(log.next_observations)
         y = csr_matrix(y) if issparse(x) else y
-        places = [np.flatnonzero(transitions.actions == a) for a in range(actions)]
-        rows = [x[place] for place in places]
-        going = np.where(transitions.terminated, 0.0, 1.0)
-        allowed = transitions.next_allowed
-        return cls(rows, places, transitions.rewards, y, going, allowed)
+        places = [np.flatnonzero(log.actions == a) for a in range(actions)]
+        going = np.where(log.terminated, 0.0, 1.0)
+        return cls([x[place] for place in places], places, log.rewards, y, going, log.next_allowed)
 
     def in_order(self) -> Any:
         """phi(s) of all rows, whatever their action, shape (rows, n)."""
@@ -118,22 +115,23 @@ class Regression(NamedTuple):
         cls, rows: Rows, penalty: float, prior_mean: Matrix, weights: Vector | None = None
     ) -> Self:
         """Factor the matrices; the rows weigh the same unless weights are given."""
-        weighted = [
-            x if weights is None else _times(x, weights[place])
-            for x, place in zip(rows.x, rows.places, strict=True)
-        ]
+        weighted = rows.x
+        if weights is not None:
+            weighted = [
+                _times(x, weights[place]) for x, place in zip(rows.x, rows.places, strict=True)
+            ]
         factors = [_factor(x.T @ wx, penalty) for x, wx in zip(rows.x, weighted, strict=True)]
         return cls(rows, weighted, factors, prior_mean, penalty)
 
-    def solve(self, targets: Vector, perturbation: Matrix) -> Matrix:
-        """R_a^-1 (R_a'^-1 (X'W t + lambda theta_0) + perturbation), by action."""
+    def solve(self, targets: Vector, noise: Matrix) -> Matrix:
+        """R_a^-1 (R_a'^-1 (X'W t + lambda theta_0) + noise_a), by action."""
         solved, prior = [], self.penalty * self.prior_mean
         for a, factor in enumerate(self.factors):
             right = self.weighted[a].T @ targets[self.rows.places[a]] + prior[a]
             if factor.ndim == 1:
-                solved.append((right / factor + perturbation[a]) / factor)
+                solved.append((right / factor + noise[a]) / factor)
             else:
-                whitened = solve_triangular(factor, right, trans=1) + perturbation[a]
+                whitened = solve_triangular(factor, right, trans=1) + noise[a]
                 solved.append(solve_triangular(factor, whitened))
         return np.stack(solved)
 
@@ -173,19 +171,19 @@ def value_iteration(
     limits: tuple[float, float],
     precision: float,
     start: Matrix | None = None,
-    perturbation: Matrix | None = None,
+    noise: Matrix | float = 0.0,
     bonus: Matrix | float = 0.0,
 ) -> Matrix:
     """Weights by action, shape (actions, n), such that another sweep hardly changes any target.
 
-    It begins with the weights ``start``, or those that the regression draws towards.
-
-    Sweeps end when no target changes by more than (1 - discount) times ``precision``: where
-    regression contracts, values are then precise to that. Values are clipped to ``limits``, after
-    a ``bonus`` of every action in every next state, shape (rows, actions), was added to them.
+    Sweeps begin with the weights ``start``, or those that the regression draws towards. They end
+    when no target changes by more than (1 - discount) times ``precision``: where regression
+    contracts, values are then precise to that. ``noise`` perturbs the solution, see `Regression`.
+    Values are clipped to ``limits``, after a ``bonus`` of every action in every next state, shape
+    (rows, actions), was added to them.
     """
     rows, weights = regression.rows, regression.prior_mean if start is None else start
-    noise = np.zeros_like(weights) if perturbation is None else perturbation
+    noise = noise + np.zeros_like(weights)
     allowed = max(1.0 - discount, 1e-3) * precision
     targets = np.full(len(rows.rewards), np.inf)
     for _ in range(MOST_SWEEPS):

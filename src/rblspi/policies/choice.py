@@ -12,11 +12,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
 
 from rblspi.core.compiled import jit, jit_inlined
 from rblspi.core.kernels import dot
-from rblspi.core.types import Allowed, Array, Integers, Matrix, Vector
+from rblspi.core.types import Allowed, Integers, Matrix, Vector
 from rblspi.model.posterior import Posterior
 
 
@@ -114,19 +113,3 @@ class Pessimistic:
         """Actions for rows of features."""
         mean, std = self.posterior.predict(x)
         return best_actions(mean - self.pessimism * std, allowed)
-
-
-@dataclass(frozen=True)
-class Optimistic:
-    """argmax_a of x'w_a + |R_a'^-1 x|, an upper bound of the value."""
-
-    weights: Matrix  # w by action         (actions, n)
-    factors: Array  # R by action, upper triangular  (actions, n, n)
-
-    def __call__(
-        self, observations: NDArray[Any], x: Matrix, allowed: Allowed | None = None
-    ) -> Integers:
-        """Actions for rows of features."""
-        whitened = [solve_triangular(factor, x.T, trans=1) for factor in self.factors]
-        bonus = np.stack([np.linalg.norm(columns, axis=0) for columns in whitened], axis=1)
-        return best_actions(x @ self.weights.T + bonus, allowed)

@@ -24,7 +24,7 @@ VERSION = 4
 
 #: of every posterior, and of some
 _ARRAYS = ("mean", "factor", "whitened", "gram_factor")
-_OPTIONAL = ("flat", "prior_mean")
+_OPTIONAL = ("flat",)
 _NUMBERS = ("residual", "prior_precision", "noise_precision", "jitter", "jitter_count")
 _FIELDS: dict[str, Any] = {
     **dict.fromkeys(("pessimism", "epsilon", "discount"), int | float),

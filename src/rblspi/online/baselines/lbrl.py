@@ -31,28 +31,32 @@ many places of a lattice that covers the box: a sampled model also leads to wher
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
 
 import gymnasium as gym
 import numpy as np
 
 from rblspi.core import check
+from rblspi.core.settings import Setting
 from rblspi.core.types import Array, Matrix, Vector
 from rblspi.data.transitions import Transitions
-from rblspi.environments.lookup import EnvironmentLike
 from rblspi.environments.spaces import is_unbounded, limits
 from rblspi.features import BasisLike
-from rblspi.model.matrix_normal import LinearModel, MatrixNormalInverseWishart
+from rblspi.model.matrix_normal import MatrixNormalInverseWishart
 from rblspi.online.planning_agent import PlanningAgent
-from rblspi.online.value_iteration import Regression, Rows, thin, value_iteration
+from rblspi.online.value_iteration import (
+    PRECISION,
+    Regression,
+    Rows,
+    ValueScale,
+    thin,
+    value_iteration,
+)
 
 #: states to plan from that are remembered, and places of the lattice
 STATES = 1000
 #: lambda of the regression of planned values, in simulated transitions
 PENALTY = 0.01
-#: of planned values, in units of their spread
-PRECISION = 0.01
 #: values further from the centre than so many times their spread are clipped; deviations of rewards
 LIMIT = 3.0
 
@@ -64,8 +68,9 @@ class Box(NamedTuple):
     high: Vector
 
     @classmethod
-    def of(cls, space: gym.Space[Any], seen: Matrix) -> Self:
+    def of(cls, space: gym.Space[Any], log: Transitions) -> Self:
         """The bounds of the space or, where it has none, the range of what was seen."""
+        seen = np.vstack([_flat(log.observations), _flat(log.next_observations)])
         low, high = limits(space)
         unbounded = is_unbounded(low, high)
         return cls(
@@ -93,22 +98,25 @@ class Box(NamedTuple):
 
 
 class Outputs(NamedTuple):
-    """What is predicted, counted from its mean and in units of its deviation."""
+    """What is predicted, s' - s, reward and termination, with its means and deviations."""
 
-    mean: Vector  #   s' - s, reward, termination   (d + 2,)
+    rows: Matrix  # in their own units   (rows, d + 2)
+    mean: Vector  #                      (d + 2,)
     unit: Vector
-    lowest: float  # of rewards
-    highest: float
 
     @classmethod
-    def of(cls, raw: Matrix) -> Self:
-        """Means and units of these rows of outputs."""
-        mean, unit = raw.mean(axis=0), raw.std(axis=0)
+    def of(cls, log: Transitions) -> Self:
+        """Those of transitions."""
+        change = _flat(log.next_observations) - _flat(log.observations)
+        rows = np.column_stack([change, log.rewards, log.terminated])
+        mean, unit = rows.mean(axis=0), rows.std(axis=0)
         unit = np.where(unit > 1e-9 * np.abs(mean), unit, np.abs(mean))
-        unit = np.where(unit > 0.0, unit, 1.0)
-        rewards, reach = raw[:, -2], LIMIT * unit[-2]
-        lowest, highest = min(rewards.min(), mean[-2] - reach), max(rewards.max(), mean[-2] + reach)
-        return cls(mean, unit, float(lowest), float(highest))
+        return cls(rows, mean, np.where(unit > 0.0, unit, 1.0))
+
+    def reward_limits(self) -> tuple[float, float]:
+        """Of those that were seen, and three deviations from their mean."""
+        seen, mean, reach = self.rows[:, -2], self.mean[-2], LIMIT * self.unit[-2]
+        return float(min(seen.min(), mean - reach)), float(max(seen.max(), mean + reach))
 
 
 class LBRL(PlanningAgent):
@@ -131,123 +139,71 @@ class LBRL(PlanningAgent):
     Joint Conference on Artificial Intelligence, 2013.
     """
 
-    def __init__(
-        self,
-        env: EnvironmentLike,
-        basis: BasisLike | None = None,
-        *,
-        noise_std: float = 0.1,
-        prior_std: float = 1.0,
-        discount: float = 0.99,
-        seed: int | None = None,
-    ) -> None:
-        self.noise_std = check.positive("noise_std", noise_std)
-        self.prior_std = check.positive("prior_std", prior_std)
-        super().__init__(env, basis, discount=discount, seed=seed)
+    noise_std = Setting(0.1, check.positive)
+    prior_std = Setting(1.0, check.positive)
+
+    def _recipe(self, given: BasisLike | None) -> BasisLike | None:
         if not isinstance(self.env.observation_space, gym.spaces.Box):
             raise TypeError(
                 f"LBRL needs observations in a Box, not {self.env.observation_space}: for discrete "
                 "ones take PSRL or OPSRL"
             )
+        return given
 
-    def _plan_to_explore(self, transitions: Transitions) -> None:
-        models = [posterior.sample(self.rng) for posterior in self._posteriors(transitions)]
-        states = self._states(transitions)
-        shape = (self.actions, len(states), states.shape[1] + 2)
-        noise = self.rng.standard_normal(shape)
-        start = self.state.weights.reshape(self.actions, -1)
-        found = self._solve(transitions, models, states, noise, start)
-        self.state.weights[0] = found.ravel()
+    def _value_function(self, log: Transitions, explore: bool) -> Matrix:
+        if log.next_allowed is not None:
+            raise ValueError(
+                "the environment has action masks, and LBRL plans with next states that it "
+                "imagines, of which nobody knows what is allowed there: take RLSVI or RBLSPI"
+            )
+        rows = self._simulate(log, explore)
+        scale = ValueScale.of(log, self.discount)
+        return value_iteration(
+            Regression.of(rows, PENALTY, scale.constant(self.features, self.actions)),
+            self.discount,
+            scale.within(LIMIT),
+            PRECISION * scale.spread,
+            self._last_plan if explore else None,
+        )
 
-    def _best_plan(self, transitions: Transitions) -> Matrix:
-        models = [posterior.average() for posterior in self._posteriors(transitions)]
-        states = self._states(transitions)
-        noise = np.zeros((self.actions, len(states), states.shape[1] + 2))
-        return self._solve(transitions, models, states, noise)
-
-    def _posteriors(self, transitions: Transitions) -> list[MatrixNormalInverseWishart]:
+    def _posteriors(self, log: Transitions) -> list[MatrixNormalInverseWishart]:
         """Line 2, by action."""
-        raw = _raw_outputs(transitions)
-        scale = Outputs.of(raw)
-        x, y = self._inputs(transitions, _flat(transitions.observations)), raw - scale.mean
-        penalty = (self.noise_std / self.prior_std) ** 2
+        outputs, penalty = Outputs.of(log), (self.noise_std / self.prior_std) ** 2
+        x, y = self._inputs(log, _flat(log.observations)), outputs.rows - outputs.mean
         return [
-            MatrixNormalInverseWishart.of(x[here], y[here] / scale.unit, penalty, self.noise_std**2)
-            for here in (transitions.actions == a for a in range(self.actions))
+            MatrixNormalInverseWishart.of(x[a], y[a] / outputs.unit, penalty, self.noise_std**2)
+            for a in (log.actions == action for action in range(self.actions))
         ]
 
-    def _box(self, transitions: Transitions) -> Box:
-        seen = [_flat(transitions.observations), _flat(transitions.next_observations)]
-        return Box.of(self.env.observation_space, np.vstack(seen))
-
-    def _inputs(self, transitions: Transitions, states: Matrix) -> Matrix:
+    def _inputs(self, log: Transitions, states: Matrix) -> Matrix:
         """(1, s, phi(s)), with s scaled to the box."""
-        ones = np.ones((len(states), 1))
-        return np.hstack([ones, self._box(transitions).scaled(states), self.features(states)])
+        scaled = Box.of(self.env.observation_space, log).scaled(states)
+        return np.hstack([np.ones((len(states), 1)), scaled, self.features(states)])
 
-    def _states(self, transitions: Transitions) -> Matrix:
-        """Where planning starts from."""
-        places = np.linspace(0, transitions.size - 1, min(STATES, transitions.size)).astype(int)
-        remembered = _flat(transitions.observations)[places]
-        return np.vstack([remembered, self._box(transitions).lattice(STATES)])
-
-    def _simulate(
-        self,
-        transitions: Transitions,
-        models: Sequence[LinearModel],
-        states: Matrix,
-        noise: Array,
-    ) -> Rows:
-        """Line 4: one transition from every state by every action."""
-        scale, box = Outputs.of(_raw_outputs(transitions)), self._box(transitions)
-        x = self._inputs(transitions, states)
+    def _simulate(self, log: Transitions, explore: bool) -> Rows:
+        """Lines 3 and 4, by every action from every state; the best estimate has no noise."""
+        posteriors = self._posteriors(log)
+        models = [p.sample(self.rng) if explore else p.average() for p in posteriors]
+        outputs, box = Outputs.of(log), Box.of(self.env.observation_space, log)
+        remembered = np.linspace(0, log.size - 1, min(STATES, log.size)).astype(int)
+        states = np.vstack([_flat(log.observations)[remembered], box.lattice(STATES)])
+        x, count = self._inputs(log, states), len(states)
+        shape = (self.actions, count, len(outputs.mean))
+        noise = self.rng.standard_normal(shape) if explore else np.zeros(shape)
         after, rewards, going = [], [], []
         for model, draw in zip(models, noise, strict=True):
-            outputs = scale.mean + scale.unit * model.outputs(x, draw)
-            after.append((states + outputs[:, :-2]).clip(*box))
-            rewards.append(outputs[:, -2].clip(scale.lowest, scale.highest))
-            going.append(1.0 - outputs[:, -1].clip(0.0, 1.0))
-        features = thin(self.features(states))
-        count = len(states)
+            found = outputs.mean + outputs.unit * model.outputs(x, draw)
+            after.append((states + found[:, :-2]).clip(*box))
+            rewards.append(found[:, -2].clip(*outputs.reward_limits()))
+            going.append(1.0 - found[:, -1].clip(0.0, 1.0))
         return Rows(
-            [features] * self.actions,
+            [thin(self.features(states))] * self.actions,
             [np.arange(a * count, (a + 1) * count) for a in range(self.actions)],
             np.concatenate(rewards),
             thin(self.features(np.vstack(after))),
             np.concatenate(going),
         )
 
-    def _solve(
-        self,
-        transitions: Transitions,
-        models: Sequence[LinearModel],
-        states: Matrix,
-        noise: Array,
-        start: Matrix | None = None,
-    ) -> Matrix:
-        """The value function of models and of draws of noise."""
-        if transitions.next_allowed is not None:
-            raise ValueError(
-                "the environment has action masks, and LBRL plans with next states that it "
-                "imagines, of which nobody knows what is allowed there: take RLSVI or RBLSPI"
-            )
-        scale = self._scale(transitions)
-        centre = scale.constant(self.features, self.actions)
-        rows = self._simulate(transitions, models, states, noise)
-        return value_iteration(
-            Regression.of(rows, PENALTY, centre),
-            self.discount,
-            (scale.centre - LIMIT * scale.spread, scale.centre + LIMIT * scale.spread),
-            PRECISION * scale.spread,
-            start,
-        )
-
 
 def _flat(observations: Array) -> Matrix:
     return observations.reshape(len(observations), -1)
-
-
-def _raw_outputs(transitions: Transitions) -> Matrix:
-    """S' - s, reward and termination, shape (rows, d + 2)."""
-    change = _flat(transitions.next_observations) - _flat(transitions.observations)
-    return np.column_stack([change, transitions.rewards, transitions.terminated])

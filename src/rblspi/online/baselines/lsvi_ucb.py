@@ -33,14 +33,14 @@ from rblspi.core import check
 from rblspi.core import linear_algebra as la
 from rblspi.core.compiled import jit_inlined
 from rblspi.core.kernels import dot
+from rblspi.core.settings import Setting
 from rblspi.core.types import Allowed, Array, Integers, Matrix, Vector
 from rblspi.data.transitions import Transitions
-from rblspi.environments.lookup import EnvironmentLike
-from rblspi.features import BasisLike
 from rblspi.model.posterior import Posterior
-from rblspi.online.planning_agent import PlanningAgent, counter_ranges, observe
-from rblspi.online.value_iteration import Regression, Rows, ValueScale, value_iteration
-from rblspi.policies.choice import Optimistic
+from rblspi.online import planning_agent
+from rblspi.online.planning_agent import PlanningAgent, observe
+from rblspi.online.value_iteration import PRECISION, Regression, Rows, ValueScale, value_iteration
+from rblspi.policies.choice import Pessimistic
 from rblspi.policies.given import BatchPolicy
 from rblspi.policies.linear import LinearPolicy
 from rblspi.rollout.loop import AgentFunctions
@@ -49,8 +49,6 @@ from rblspi.rollout.loop import AgentFunctions
 BONUS = 0.1
 #: V_max, in units of the spread of values above their centre
 OPTIMISM = 3.0
-#: of planned values, in units of their spread
-PRECISION = 0.01
 
 
 class State(NamedTuple):
@@ -64,7 +62,7 @@ class State(NamedTuple):
 
     def integer_ranges(self, actions: int) -> dict[str, tuple[ArrayLike, ArrayLike]]:
         """Lowest and highest values that compiled code can use as indices, by field."""
-        return {"counters": counter_ranges(1)}
+        return planning_agent.State(self.weights, self.counters).integer_ranges(actions)
 
 
 @jit_inlined
@@ -113,19 +111,8 @@ class LSVIUCB(PlanningAgent):
     functions = AgentFunctions(act, observe)
     state: State
 
-    def __init__(
-        self,
-        env: EnvironmentLike,
-        basis: BasisLike | None = None,
-        *,
-        bonus: float | None = None,
-        penalty: float = (BONUS / OPTIMISM) ** 2,
-        discount: float = 0.99,
-        seed: int | None = None,
-    ) -> None:
-        self.bonus = None if bonus is None else check.positive("bonus", bonus)
-        self.penalty = check.positive("penalty", penalty)
-        super().__init__(env, basis, discount=discount, seed=seed)
+    bonus = Setting[float | None](None, check.positive)
+    penalty = Setting((BONUS / OPTIMISM) ** 2, check.positive)
 
     def _initial_state(self) -> State:
         n = self.features.size
@@ -137,68 +124,49 @@ class LSVIUCB(PlanningAgent):
             workspace=np.zeros(n),
         )
 
-    def _plan_to_explore(self, transitions: Transitions) -> None:
-        scale = self._scale(transitions)
-        beta = BONUS * scale.spread if self.bonus is None else self.bonus
-        start = self.state.weights.reshape(self.actions, -1)
-        regression = self._regression(transitions, scale)
-        self.state.weights[0] = self._solve(regression, scale, beta, start).ravel()
-        self.state.beta[0] = beta
-        for own, factor in zip(self.state.factors, regression.factors, strict=True):
-            own[...] = (np.diag(factor) if factor.ndim == 1 else factor) / beta
-
-    def _best_plan(self, transitions: Transitions) -> Matrix:
-        scale = self._scale(transitions)
-        return self._solve(self._regression(transitions, scale), scale)
-
-    def _regression(self, transitions: Transitions, scale: ValueScale) -> Regression:
-        rows = Rows.of(transitions, self.features, self.actions)
-        return Regression.of(rows, self.penalty, scale.constant(self.features, self.actions))
-
-    def _solve(
-        self,
-        regression: Regression,
-        scale: ValueScale,
-        beta: float = 0.0,
-        start: Matrix | None = None,
-    ) -> Matrix:
-        """The value function without its bonus; beta = 0 gives the best estimate."""
+    def _value_function(self, log: Transitions, explore: bool) -> Matrix:
+        """The weights w; with a bonus of 0 they are the best estimate."""
+        scale, rows = ValueScale.of(log, self.discount), Rows.of(log, self.features, self.actions)
+        centre = scale.constant(self.features, self.actions)
+        regression, bonus = Regression.of(rows, self.penalty, centre), np.zeros(1)
+        if explore:
+            beta = BONUS * scale.spread if self.bonus is None else self.bonus
+            bonus = beta * regression.deviations(rows.y)
+            self.state.beta[0] = beta
+            for own, factor in zip(self.state.factors, regression.factors, strict=True):
+                own[...] = (np.diag(factor) if factor.ndim == 1 else factor) / beta
         return value_iteration(
             regression,
             self.discount,
-            (scale.centre - OPTIMISM * scale.spread, scale.centre + OPTIMISM * scale.spread),
+            scale.within(OPTIMISM),
             PRECISION * scale.spread,
-            start,
-            bonus=beta * regression.deviations(regression.rows.y) if beta else 0.0,
+            self._last_plan if explore else None,
+            bonus=bonus,
+        )
+
+    def _bound(self) -> Posterior:
+        """A Gaussian of which the bound is the mean and one standard deviation."""
+        weights, beta = self.state.weights[0].copy(), float(self.state.beta[0])
+        factor = beta * block_diag(*self.state.factors)
+        return Posterior(
+            mean=weights,
+            factor=factor,
+            whitened=factor @ weights,
+            residual=0.0,
+            gram_factor=beta * self.state.factors,
+            prior_precision=self.penalty / beta**2,
+            noise_precision=beta**-2.0,
+            actions=self.actions,
         )
 
     def _choice(self, explore: bool) -> BatchPolicy:
-        if not explore:
-            return super()._choice(explore)
-        weights = self.state.weights.reshape(self.actions, -1)
-        return Optimistic(weights.copy(), self.state.factors.copy())
+        return Pessimistic(self._bound(), -1.0) if explore else super()._choice(explore)
 
     def policy(self, explore: bool = False) -> LinearPolicy:
         """The policy found so far; with ``explore``, one with the bonus as a posterior's deviation.
 
         Its bound is the mean and one standard deviation: a pessimism of -1.
         """
-        policy = super().policy(explore)
-        if not explore:
-            return policy
         with self._lock:
-            beta = float(self.state.beta[0])
-            factor = beta * block_diag(*self.state.factors)
-            bound = Posterior(
-                mean=policy.weights,
-                factor=factor,
-                whitened=factor @ policy.weights,
-                residual=0.0,
-                gram_factor=beta * self.state.factors,
-                prior_precision=self.penalty / beta**2,
-                noise_precision=beta**-2.0,
-                actions=self.actions,
-                jitter=0.0,
-                jitter_count=0,
-            )
-        return replace(policy, posterior=bound, pessimism=-1.0)
+            policy = super().policy(explore)
+            return replace(policy, posterior=self._bound(), pessimism=-1.0) if explore else policy

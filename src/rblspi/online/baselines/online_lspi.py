@@ -12,7 +12,7 @@ reinforcement learning control, American Control Conference, 2010.
 from __future__ import annotations
 
 import warnings
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,9 +21,8 @@ from rblspi.core import check
 from rblspi.core import linear_algebra as la
 from rblspi.core.compiled import jit_borrowing, jit_inlined
 from rblspi.core.kernels import add_product
+from rblspi.core.settings import Setting
 from rblspi.core.types import Allowed, Array, Integers, Matrix, Vector
-from rblspi.environments.lookup import EnvironmentLike
-from rblspi.features import BasisLike
 from rblspi.model.buffer import CAPACITY, TERMINAL, Buffer, append, gather, is_full, new_buffer
 from rblspi.online.agent import Agent
 from rblspi.policies.choice import epsilon_greedy, greedy
@@ -106,31 +105,20 @@ def _absorb(agent: State) -> None:
 
 @jit_borrowing
 def _solve(agent: State) -> None:
-    """Theta = A^-1 b; a singular A leaves the weights as they are, and is counted.
-
-    As long as there were no rewards b = 0, and so is theta, without a factorisation.
-    """
-    actions, n = agent.cross.shape[:2]
-    if not _any_reward(agent.cross):
-        agent.weights[:] = 0.0
-        return
+    """Theta = A^-1 b; a singular A leaves the weights as they are, and is counted."""
+    actions, n, last = agent.cross.shape[0], agent.cross.shape[1], agent.cross.shape[2] - 1
+    rewarded = False
     for a in range(actions):
         la.copy(agent.cross[a], agent.workspace_system[a * n : (a + 1) * n])
+        for i in range(n):
+            rewarded = rewarded or agent.cross[a, i, last] != 0.0
+    if not rewarded:  # b = 0, and so is theta, without a factorisation
+        agent.weights[:] = 0.0
+        return
     if la.solve_general(agent.workspace_system, agent.workspace_solution):
         la.copy_vector(agent.workspace_solution, agent.weights)
     else:
         agent.counters[SINGULAR] += 1
-
-
-@jit_borrowing
-def _any_reward(cross: Array) -> bool:
-    """Whether an entry of b is not 0."""
-    actions, n, width = cross.shape
-    for a in range(actions):
-        for i in range(n):
-            if cross[a, i, width - 1] != 0.0:
-                return True
-    return False
 
 
 class OnlineLSPI(Agent):
@@ -151,29 +139,13 @@ class OnlineLSPI(Agent):
     functions = AgentFunctions(act, observe)
     state: State
 
-    def __init__(
-        self,
-        env: EnvironmentLike,
-        basis: BasisLike | None = None,
-        *,
-        on_policy: bool = True,
-        epsilon: float = 1.0,
-        epsilon_decay: float = 0.9968,
-        epsilon_final: float = 0.0,
-        update_every: int | Literal["episode"] = 20,
-        discount: float = 0.99,
-        initial_diagonal: float = 1e-6,
-        limit_ends: bool = False,
-        seed: int | None = None,
-    ) -> None:
-        self.on_policy = check.boolean("on_policy", on_policy)
-        self.epsilon = check.fraction("epsilon", epsilon)
-        self.epsilon_decay = check.fraction("epsilon_decay", epsilon_decay)
-        self.epsilon_final = check.fraction("epsilon_final", epsilon_final)
-        self.update_every = check.period("update_every", update_every)
-        self.initial_diagonal = check.positive("initial_diagonal", initial_diagonal)
-        self.limit_ends = check.boolean("limit_ends", limit_ends)
-        super().__init__(env, basis, discount=discount, seed=seed)
+    on_policy = Setting(True, check.boolean)
+    epsilon = Setting(1.0, check.fraction)
+    epsilon_decay = Setting(0.9968, check.fraction)
+    epsilon_final = Setting(0.0, check.fraction)
+    update_every = Setting(20, check.period)
+    initial_diagonal = Setting(1e-6, check.positive)
+    limit_ends = Setting(False, check.boolean)
 
     def _initial_state(self) -> State:
         actions, n = self.actions, self.features.size
@@ -206,9 +178,6 @@ class OnlineLSPI(Agent):
 
     def _follows_an_episode(self) -> bool:
         return self.on_policy
-
-    def _weights(self, explore: bool) -> Vector:
-        return self.state.weights
 
     def _exploring_epsilon(self) -> float:
         return float(self.state.epsilon[0])

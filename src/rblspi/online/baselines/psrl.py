@@ -46,8 +46,11 @@ from rblspi.core.compiled import jit, jit_borrowing, jit_inlined
 from rblspi.core.types import Allowed, Integers, Vector
 from rblspi.online.table import (
     ANYWHERE,
+    EPISODES,
     MEAN,
     SQUARES,
+    STEPS,
+    TERMINATIONS,
     Table,
     TableModel,
     allow,
@@ -55,35 +58,35 @@ from rblspi.online.table import (
     concentration,
     count,
     end_of,
+    has_doubled,
+    is_over,
     nameless,
     new_table,
+    note_draw,
     reward_noise,
     take_note,
 )
 from rblspi.online.table_planning import TableAgent, plan
 from rblspi.rollout.loop import AgentFunctions
-from rblspi.rollout.transition import Transition, ends_episode, is_terminal
-
-#: places in `State.counters`; MODEL_DUE: whether the next action needs a new model; STEPS_BEFORE:
-#: when the last one was drawn
-STEPS, TERMINATIONS, EPISODES, MODELS, MODEL_DUE, STEPS_BEFORE = range(6)
+from rblspi.rollout.transition import Transition
 
 
 class State(NamedTuple):
     """What the algorithm carries from step to step."""
 
     table: Table
-    counters: Integers  # see above                         (6,)
-    sampled: Vector  # action values in the sampled model   (k,)
+    due: Integers  # whether the next action needs a new model   (1,)
+    sampled: Vector  # action values in the sampled model        (k,)
 
 
 @jit_inlined
 def act(agent: State, x: Vector, allowed: Allowed, rng: Any) -> int:
     """Act by the best policy of the sampled model, drawn afresh if it is due."""
     allow(agent.table, x, allowed)
-    if agent.counters[MODEL_DUE]:
-        draw_model(agent, rng)  # line 3
+    if agent.due[0]:
+        draw_model(agent.table, rng)  # line 3
         plan(agent.table, agent.sampled)  # line 4
+        agent.due[0] = 0
     return best_action(agent.sampled, x, allowed)  # line 6
 
 
@@ -91,18 +94,9 @@ def act(agent: State, x: Vector, allowed: Allowed, rng: Any) -> int:
 def observe(agent: State, transition: Transition, rng: Any) -> None:
     """Count the transition; a new model is due after an episode, or where visits have doubled."""
     pair, _ = count(agent.table, transition)  # line 8
-    agent.counters[STEPS] += 1
-    if is_terminal(transition):
-        agent.counters[TERMINATIONS] += 1
-    if ends_episode(transition):
-        agent.counters[EPISODES] += 1
-        agent.counters[MODEL_DUE] = 1
-    elif agent.counters[EPISODES] == 0:
-        before = agent.table.visits_before[pair]
-        doubled = agent.table.visits[pair] - before >= max(before, 1)
-        steps = agent.counters[STEPS] - agent.counters[STEPS_BEFORE]
-        if doubled or steps * (1.0 - agent.table.discount) >= 1.0:
-            agent.counters[MODEL_DUE] = 1
+    doubled = agent.table.counters[EPISODES] == 0 and has_doubled(agent.table, pair)
+    if doubled or is_over(agent.table, transition):
+        agent.due[0] = 1
 
 
 class Prior(NamedTuple):
@@ -115,41 +109,38 @@ class Prior(NamedTuple):
 
 
 @jit
-def _prior(agent: State) -> Prior:
-    ends = agent.counters[TERMINATIONS] / max(agent.counters[STEPS], 1)
-    horizon = 1.0 / (1.0 - agent.table.discount * (1.0 - ends))
+def _prior(table: Table) -> Prior:
+    steps = max(table.counters[STEPS], 1)
+    ends = table.counters[TERMINATIONS] / steps
+    horizon = 1.0 / (1.0 - table.discount * (1.0 - ends))
     total, low, high = 0.0, np.inf, -np.inf
-    for pair in range(len(agent.table.visits)):
-        n, mean = agent.table.visits[pair], agent.table.rewards[pair, MEAN]
+    for pair in range(len(table.visits)):
+        n, mean = table.visits[pair], table.rewards[pair, MEAN]
         if n > 0:
             total += n * mean
             low, high = min(low, mean), max(high, mean)
     size = high - low
     if not size > 0.0:  # then what rewards tell of the units is their size, if they are not 0
-        size = abs(high) if abs(high) > 0.0 and agent.counters[STEPS] > 0 else 1.0
-    mean = total / max(agent.counters[STEPS], 1)
-    return Prior(ends, horizon * mean, horizon * size, reward_noise(agent.table))
+        size = abs(high) if abs(high) > 0.0 and table.counters[STEPS] > 0 else 1.0
+    return Prior(ends, horizon * (total / steps), horizon * size, reward_noise(table))
 
 
 @jit
-def draw_model(agent: State, rng: Any) -> None:
+def draw_model(table: Table, rng: Any) -> None:
     """Draw a model from the posterior into the workspace."""
-    model, prior = agent.table.workspace_model, _prior(agent)
-    states = end_of(agent.table)
-    for pair in range(len(agent.table.visits)):
-        n, normal = agent.table.visits[pair], rng.standard_normal()
+    model, prior, states = table.workspace_model, _prior(table), end_of(table)
+    for pair in range(len(table.visits)):
+        n, normal = table.visits[pair], rng.standard_normal()
         if n == 0:
             _leave_untried(model, pair, prior.mean + prior.std * normal)
             continue
-        variance = (prior.noise + agent.table.rewards[pair, SQUARES]) / n**2
-        model.rewards[pair] = agent.table.rewards[pair, MEAN] + math.sqrt(variance) * normal
-        _draw_probabilities(agent, pair, rng)
+        variance = (prior.noise + table.rewards[pair, SQUARES]) / n**2
+        model.rewards[pair] = table.rewards[pair, MEAN] + math.sqrt(variance) * normal
+        _draw_probabilities(table, pair, rng)
         over, place = rng.random() < prior.ends, int(states * rng.random())
         model.place[pair] = states if over else place
-    take_note(agent.table)
-    agent.counters[STEPS_BEFORE] = agent.counters[STEPS]
-    agent.counters[MODEL_DUE] = 0
-    agent.counters[MODELS] += 1
+    take_note(table)
+    note_draw(table)
 
 
 @jit
@@ -161,16 +152,16 @@ def _leave_untried(model: TableModel, pair: int, value: float) -> None:
 
 
 @jit
-def _draw_probabilities(agent: State, pair: int, rng: Any) -> None:
+def _draw_probabilities(table: Table, pair: int, rng: Any) -> None:
     """Dirichlet(n_1, ..., n_m, c), as gamma variables over their sum."""
-    model, total = agent.table.workspace_model, 0.0
-    for i in range(agent.table.sizes[pair]):
-        model.probabilities[pair, i] = rng.standard_gamma(float(agent.table.counts[pair, i]))
+    model, total = table.workspace_model, 0.0
+    for i in range(table.sizes[pair]):
+        model.probabilities[pair, i] = rng.standard_gamma(float(table.counts[pair, i]))
         total += model.probabilities[pair, i]
-    model.elsewhere[pair] = rng.standard_gamma(_weight_of_others(agent.table, pair))
+    model.elsewhere[pair] = rng.standard_gamma(_weight_of_others(table, pair))
     total += model.elsewhere[pair]
     model.elsewhere[pair] /= total
-    for i in range(agent.table.sizes[pair]):
+    for i in range(table.sizes[pair]):
         model.probabilities[pair, i] /= total
 
 
@@ -181,20 +172,20 @@ def _weight_of_others(table: Table, pair: int) -> float:
 
 
 @jit
-def mean_model(agent: State) -> None:
+def write_mean_model(table: Table) -> None:
     """Write the mean of the posterior into the workspace."""
-    model, prior = agent.table.workspace_model, _prior(agent)
-    for pair in range(len(agent.table.visits)):
-        if agent.table.visits[pair] == 0:
+    model, prior = table.workspace_model, _prior(table)
+    for pair in range(len(table.visits)):
+        if table.visits[pair] == 0:
             _leave_untried(model, pair, prior.mean)
             continue
-        weight = _weight_of_others(agent.table, pair)
-        total = agent.table.counts[pair].sum() + weight
-        for i in range(agent.table.sizes[pair]):
-            model.probabilities[pair, i] = agent.table.counts[pair, i] / total
+        weight = _weight_of_others(table, pair)
+        total = table.counts[pair].sum() + weight
+        for i in range(table.sizes[pair]):
+            model.probabilities[pair, i] = table.counts[pair, i] / total
         model.elsewhere[pair] = (1.0 - prior.ends) * weight / total
         model.place[pair] = ANYWHERE
-        model.rewards[pair] = agent.table.rewards[pair, MEAN]
+        model.rewards[pair] = table.rewards[pair, MEAN]
 
 
 class PSRL(TableAgent):
@@ -228,13 +219,7 @@ class PSRL(TableAgent):
 
     def _initial_state(self) -> State:
         table = new_table(self.actions, self.features.size, self.discount)
-        counters = np.zeros(6, np.int64)
-        counters[MODEL_DUE] = 1
-        return State(table, counters, np.zeros(len(table.visits)))
+        return State(table, np.ones(1, np.int64), np.zeros(len(table.visits)))
 
-    def _make_best_model(self) -> None:
-        mean_model(self.state)
-
-    def diagnostics(self) -> dict[str, float]:
-        """The number of models drawn, and the share of states and actions that were tried."""
-        return {"models": float(self.state.counters[MODELS]), **super().diagnostics()}
+    def _write_mean_model(self) -> None:
+        write_mean_model(self.state.table)

@@ -22,18 +22,15 @@ from __future__ import annotations
 import numpy as np
 
 from rblspi.core import check
+from rblspi.core.settings import Setting
 from rblspi.core.types import Array, Integers, Matrix
 from rblspi.data.transitions import Transitions
-from rblspi.environments.lookup import EnvironmentLike
-from rblspi.features import BasisLike
 from rblspi.online.planning_agent import PlanningAgent
-from rblspi.online.value_iteration import Regression, Rows, ValueScale, value_iteration
+from rblspi.online.value_iteration import PRECISION, Regression, Rows, ValueScale, value_iteration
 from rblspi.policies.choice import masked
 
 #: sigma, in units of the spread of values, unless it is given
 NOISE = 0.1
-#: of planned values, in units of their spread
-PRECISION = 0.01
 #: values further from the centre than so many deviations of the prior are clipped
 LIMIT = 3.0
 
@@ -69,21 +66,9 @@ class RLSVI(PlanningAgent):
     International Conference on Machine Learning, 2016.
     """
 
-    def __init__(
-        self,
-        env: EnvironmentLike,
-        basis: BasisLike | None = None,
-        *,
-        noise_std: float | None = None,
-        prior_std: float | None = None,
-        horizon: int | None = None,
-        discount: float = 0.99,
-        seed: int | None = None,
-    ) -> None:
-        self.noise_std = None if noise_std is None else check.positive("noise_std", noise_std)
-        self.prior_std = None if prior_std is None else check.positive("prior_std", prior_std)
-        self.horizon = None if horizon is None else check.count("horizon", horizon)
-        super().__init__(env, basis, discount=discount, seed=seed)
+    noise_std = Setting[float | None](None, check.positive)
+    prior_std = Setting[float | None](None, check.positive)
+    horizon = Setting[int | None](None, check.count)
 
     def _follows_an_episode(self) -> bool:
         return self.horizon is not None
@@ -91,64 +76,50 @@ class RLSVI(PlanningAgent):
     def _steps_of_plan(self) -> int:
         return self.horizon or 1
 
-    def _plan_to_explore(self, transitions: Transitions) -> None:
-        weights = self.state.weights.reshape(-1, self.actions, self.features.size)
-        draw = self.rng.standard_normal(weights.shape)
+    def _value_function(self, log: Transitions, explore: bool) -> Array:
+        shape = (self.horizon or 1, self.actions, self.features.size)
+        draw = self.rng.standard_normal(shape) if explore else np.zeros(shape)
         if self.horizon is None:
-            weights[0] = self._stationary(transitions, draw[0], weights[0])
-        else:
-            memory = self.session.memory
-            steps = memory.steps[memory.order()] % self.horizon
-            weights[...] = self._finite_horizon(transitions, steps, draw)
+            return self._stationary(log, draw[0], self._last_plan if explore else None)
+        if not explore:
+            return np.asarray(self._finite_horizon(log, None, draw)[0])
+        memory = self.session.memory
+        return self._finite_horizon(log, memory.steps[memory.order()] % self.horizon, draw)
 
-    def _best_plan(self, transitions: Transitions) -> Matrix:
-        nothing = np.zeros((self.actions, self.features.size))
-        if self.horizon is None:
-            return self._stationary(transitions, nothing)
-        weights = self._finite_horizon(transitions, None, np.tile(nothing, (self.horizon, 1, 1)))
-        return np.asarray(weights[0])
-
-    def _stationary(
-        self, transitions: Transitions, draw: Matrix, start: Matrix | None = None
-    ) -> Matrix:
+    def _stationary(self, log: Transitions, draw: Matrix, start: Matrix | None = None) -> Matrix:
         """The value function of a standard normal draw; that of zero is the best estimate."""
-        scale = self._scale(transitions)
+        scale = ValueScale.of(log, self.discount)
         noise, prior = self._deviations(scale)
+        rows = Rows.of(log, self.features, self.actions)
         centre = scale.constant(self.features, self.actions)
-        rows = Rows.of(transitions, self.features, self.actions)
-        reach = LIMIT * max(prior, scale.spread)
         return value_iteration(
             Regression.of(rows, (noise / prior) ** 2, centre),
             self.discount,
-            (scale.centre - reach, scale.centre + reach),
+            scale._replace(spread=max(prior, scale.spread)).within(LIMIT),
             PRECISION * scale.spread,
             start,
             noise * draw,
         )
 
-    def _finite_horizon(
-        self, transitions: Transitions, steps: Integers | None, draw: Array
-    ) -> Array:
+    def _finite_horizon(self, log: Transitions, steps: Integers | None, draw: Array) -> Array:
         """Lines 2 to 4: the value functions of all steps, shape (H, actions, n), of a draw.
 
         ``steps`` are those of the transitions; None stands for transitions that are of every step.
         """
-        noise, prior = self._deviations(self._scale(transitions, len(draw)))
+        noise, prior = self._deviations(ValueScale.of(log, self.discount, len(draw)))
         penalty, nothing = (noise / prior) ** 2, np.zeros(draw.shape[1:])
         weights = np.zeros((len(draw) + 1, *draw.shape[1:]))
         regression = None
         for h in reversed(range(len(draw))):
             if regression is None or steps is not None:
                 here = slice(None) if steps is None else steps == h
-                rows = Rows.of(transitions.select(here), self.features, self.actions)
+                rows = Rows.of(log.select(here), self.features, self.actions)
                 regression = Regression.of(rows, penalty, nothing)
-            scale = self._scale(transitions, len(draw) - h)
-            rows = regression.rows
             ahead = masked(rows.y @ weights[h + 1].T, rows.allowed).max(axis=1)
             targets = rows.rewards + self.discount * rows.going * ahead  # line 3
+            scale = ValueScale.of(log, self.discount, len(draw) - h)
             centre = scale.constant(self.features, self.actions)
-            around = regression._replace(prior_mean=centre)
-            weights[h] = around.solve(targets, noise * draw[h])  # line 4
+            weights[h] = regression._replace(prior_mean=centre).solve(targets, noise * draw[h])
         return weights[:-1]
 
     def _deviations(self, scale: ValueScale) -> tuple[float, float]:

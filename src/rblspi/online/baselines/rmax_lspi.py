@@ -7,8 +7,8 @@ is the number of visits that would tell as much about its value.
 
     1   for every episode:                                                  `PlanningAgent`
     2       K = {(s, a): 1 / (phi(s)'(C_a + lambda I)^-1 phi(s)) >= m}      `_unknown`
-    3       repeat until the policy pi stays, or for 20 times:              `_policy_iteration`
-    4           A = lambda I, b = 0                                         `_evaluate`
+    3       repeat until the policy pi stays, or for 20 times:              `_value_function`
+    4           A = lambda I, b = 0                                         `evaluate`
     5           for all (s, a, r, s') in the memory:
     6               for all actions a', if (s, a') is not in K:
     7                   A += phi(s, a') phi(s, a')'
@@ -30,21 +30,19 @@ Without unknown pairs this is LSPI.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import block_array, issparse
 from scipy.sparse.linalg import spsolve
 
 from rblspi.core import check
-from rblspi.core.types import Integers, Matrix, Vector
+from rblspi.core.settings import Setting
+from rblspi.core.types import Integers, Mask, Matrix, Vector
 from rblspi.data.transitions import Transitions
-from rblspi.environments.lookup import EnvironmentLike
-from rblspi.features import BasisLike
 from rblspi.model.buffer import TERMINAL
 from rblspi.online.planning_agent import PlanningAgent
-from rblspi.online.value_iteration import Regression, Rows
+from rblspi.online.value_iteration import Regression, Rows, ValueScale
 from rblspi.policies.choice import best_actions
 
 #: lambda, in visits: it makes A invertible
@@ -75,55 +73,34 @@ class RmaxLSPI(PlanningAgent):
     Conference on Autonomous Agents and Multiagent Systems, 2009.
     """
 
-    def __init__(
-        self,
-        env: EnvironmentLike,
-        basis: BasisLike | None = None,
-        *,
-        visits: float = 5.0,
-        best_value: float | None = None,
-        discount: float = 0.99,
-        seed: int | None = None,
-    ) -> None:
-        self.visits = check.positive("visits", visits)
-        self.best_value = None if best_value is None else check.finite("best_value", best_value)
-        super().__init__(env, basis, discount=discount, seed=seed)
+    visits = Setting(5.0, check.positive)
+    best_value = Setting[float | None](None, check.finite)
 
-    def _plan_to_explore(self, transitions: Transitions) -> None:
-        start = self.state.weights.reshape(self.actions, -1)
-        self.state.weights[0] = self._policy_iteration(transitions, self.visits, start).ravel()
-
-    def _best_plan(self, transitions: Transitions) -> Matrix:
-        return self._policy_iteration(transitions, 0.0)
-
-    def _policy_iteration(
-        self, transitions: Transitions, visits: float, start: Matrix | None = None
-    ) -> Matrix:
-        """Lines 2 to 16; with ``visits`` = 0 everything is known, and this is LSPI.
+    def _value_function(self, log: Transitions, explore: bool) -> Matrix:
+        """Lines 2 to 16; where everything counts as known, this is LSPI.
 
         Values are counted from the centre, towards which lambda then draws them.
         """
-        scale = self._scale(transitions)
+        scale = ValueScale.of(log, self.discount)
         centre = scale.constant(self.features, self.actions)
         level = scale.centre if self.features.constant is not None else 0.0
         best = scale.centre + OPTIMISM * scale.spread
         if self.best_value is not None:
             best = self.best_value
-        rows = Rows.of(transitions, self.features, self.actions)
+        rows = Rows.of(log, self.features, self.actions)
         rows = rows._replace(rewards=rows.rewards - level * (1.0 - self.discount * rows.going))
-        unknown, ahead = self._unknown(rows, visits)
-        problem = _problem(rows, unknown, ahead, best - level, self.discount)
-        weights = (centre if start is None else start) - centre
-        chosen = None
+        unknown, ahead = self._unknown(rows, self.visits if explore else 0.0)
+        problem = _Problem.of(rows, unknown, ahead, best - level, self.discount)
+        weights, chosen = (self._last_plan if explore else centre) - centre, None
         for _ in range(MOST_POLICIES):
             before, chosen = chosen, best_actions(rows.y @ weights.T, rows.allowed)
             chosen[problem.cut] = TERMINAL
             if before is not None and (chosen == before).all():
                 break
-            weights = _evaluate(rows, problem, chosen, self.discount)
+            weights = problem.evaluate(chosen)
         return weights + centre
 
-    def _unknown(self, rows: Rows, visits: float) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    def _unknown(self, rows: Rows, visits: float) -> tuple[Mask, Mask]:
         """Which actions are unknown in the states of the rows, and in the next; (rows, actions)."""
         regression = Regression.of(rows, PENALTY, np.zeros((self.actions, self.features.size)))
         here = np.empty((len(rows.rewards), self.actions))
@@ -139,43 +116,36 @@ class RmaxLSPI(PlanningAgent):
 class _Problem(NamedTuple):
     """What the sums A and b have in common for all policies."""
 
-    unknown: NDArray[
-        np.bool_
-    ]  # actions that are worth V_max in the state of a row  (rows, actions)
+    x: Any  # phi(s)                                                    (rows, n)
+    y: Any  # phi(s')                                                   (rows, n)
+    unknown: Mask  # actions that are worth V_max in the state of a row (rows, actions)
     known: list[Integers]  # rows of an action that is known, by action
-    targets: Vector  # r + gamma V_max or r                                           (rows,)
-    cut: NDArray[np.bool_]  # rows whose target holds no value to be found            (rows,)
+    targets: Vector  # r + gamma V_max or r                             (rows,)
+    cut: Mask  # rows whose target holds no value to be found           (rows,)
     best: float  # V_max
+    discount: float
 
+    @classmethod
+    def of(cls, rows: Rows, unknown: Mask, ahead: Mask, best: float, discount: float) -> Self:
+        """The problem where these actions are unknown in the states of rows and in the next."""
+        known = [places[~unknown[places, a]] for a, places in enumerate(rows.places)]
+        hopeful = ahead.any(axis=1)
+        targets = rows.rewards + np.where(hopeful, discount * best, 0.0)
+        cut = hopeful | (rows.going == 0.0)
+        return cls(rows.in_order(), rows.y, unknown, known, targets, cut, best, discount)
 
-def _problem(
-    rows: Rows,
-    unknown: NDArray[np.bool_],
-    ahead: NDArray[np.bool_],
-    best: float,
-    discount: float,
-) -> _Problem:
-    known = [places[~unknown[places, a]] for a, places in enumerate(rows.places)]
-    hopeful = ahead.any(axis=1)
-    targets = rows.rewards + np.where(hopeful, discount * best, 0.0)
-    return _Problem(unknown, known, targets, hopeful | (rows.going == 0.0), best)
-
-
-def _evaluate(rows: Rows, problem: _Problem, chosen: Integers, discount: float) -> Matrix:
-    """Lines 4 to 15: theta by action, shape (actions, n), for the next actions of a policy."""
-    x = rows.in_order()
-    blocks, sides = [], []
-    for a, known in enumerate(problem.known):
-        unknown = x[problem.unknown[:, a]]
-        row = [
-            -discount * (x[here].T @ rows.y[here])
-            for here in (known[chosen[known] == b] for b in range(len(problem.known)))
-        ]
-        row[a] = row[a] + x[known].T @ x[known] + unknown.T @ unknown
-        blocks.append(row)
-        worth = problem.best * np.ones(unknown.shape[0])
-        sides.append(x[known].T @ problem.targets[known] + unknown.T @ worth)
-    return _solve(blocks, np.concatenate(sides))
+    def evaluate(self, chosen: Integers) -> Matrix:
+        """Lines 4 to 15: theta by action, shape (actions, n), for the next actions of a policy."""
+        x, blocks, sides = self.x, [], []
+        for a, known in enumerate(self.known):
+            unknown = x[self.unknown[:, a]]
+            going_on = (known[chosen[known] == b] for b in range(len(self.known)))
+            row = [-self.discount * (x[here].T @ self.y[here]) for here in going_on]
+            row[a] = row[a] + x[known].T @ x[known] + unknown.T @ unknown
+            blocks.append(row)
+            worth = self.best * np.ones(unknown.shape[0])
+            sides.append(x[known].T @ self.targets[known] + unknown.T @ worth)
+        return _solve(blocks, np.concatenate(sides))
 
 
 def _solve(blocks: list[list[Any]], right: Vector) -> Matrix:
