@@ -201,6 +201,6 @@ def test_what_it_cannot_learn_is_refused() -> None:
         PSRL("rblspi/MountainCar-v0")
     with pytest.raises(TypeError, match=r"takes no basis but OneHot\(\), not Fourier"):
         PSRL(RIVER, Fourier(3))
-    with pytest.raises(ValueError, match="discount=1: a sampled model may go on for ever"):
+    with pytest.raises(ValueError, match="discount=1: a model may go on for ever"):
         PSRL(RIVER, discount=1)
     assert PSRL(RIVER, OneHot(), seed=0).basis == OneHot()
