@@ -1,7 +1,7 @@
 """Which code a result comes from: a digest of the sources that its numbers depend on.
 
-The sources are found by following import statements from the algorithm, the environment, the basis
-and `tasks`. Comments, docstrings and layout do not count, nor do modules that only show or store:
+The sources are found by following import statements from the algorithm, the environment and the
+basis. Comments, docstrings and layout do not count, nor do layers that check, show or store:
 results stay valid when the command line or a figure changes, but not when an algorithm does.
 """
 
@@ -12,77 +12,93 @@ import hashlib
 import inspect
 from collections.abc import Iterator
 from functools import cache
-from importlib.util import find_spec, resolve_name
+from importlib.machinery import PathFinder
+from importlib.util import resolve_name
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from rblspi.experiments.definitions import Curve
 from rblspi.registry import algorithm
 
-#: Modules whose changes leave every number as it is: they describe, show or store something, state
-#: intervals, or find a class by its name (the class itself counts). When in doubt, leave a module
-#: off this list: counting one too many only costs a repeated run.
-LEFT_OUT = {
-    *("rblspi.core.archive", "rblspi.core.files", "rblspi.core.progress"),
-    *("rblspi.environments.rendering", "rblspi.experiments.code_version"),
-    *("rblspi.experiments.definitions", "rblspi.features.conversion", "rblspi.features.default"),
-    *("rblspi.offline.values", "rblspi.online.agent_file", "rblspi.online.callbacks"),
-    *(
-        "rblspi.policies.onnx_graph",
-        "rblspi.policies.policy_file",
-        "rblspi.policies.values",
-        "rblspi.registry",
-        "rblspi.rollout.calibration",
-    ),
+#: Layers and modules that check, describe, show or store something, or find a class by its name
+#: (the class itself counts): none of their changes changes a number.
+LEFT_OUT = (
+    *("rblspi.core", "rblspi.data", "rblspi.policies", "rblspi.registry"),
+    *("rblspi.environments.copies", "rblspi.environments.lookup", "rblspi.environments.rendering"),
+    *("rblspi.features.conversion", "rblspi.features.default", "rblspi.offline.values"),
+    *("rblspi.online.agent_file", "rblspi.online.callbacks", "rblspi.rollout.calibration"),
+)
+#: the modules in these layers that compute
+COUNTED = {
+    *("rblspi.core.compiled", "rblspi.core.kernels", "rblspi.core.linear_algebra"),
+    *("rblspi.data.transitions", "rblspi.policies.choice"),
 }
+
+#: makes runs of any kind; of what it imports, `_kind` says what a run uses
+TASKS = "rblspi.experiments.tasks"
 
 
 def code_version(curve: Curve) -> str:
     """Digest of the sources behind the numbers of a curve."""
-    return _version(curve.algorithm, curve.environment, str(curve.basis.get("basis", "")))
+    return _version(*_kind(curve))
 
 
 def sources(curve: Curve) -> dict[str, Path]:
     """The modules behind the numbers of a curve, and their files."""
-    return _sources(curve.algorithm, curve.environment, str(curve.basis.get("basis", "")))
+    return _sources(*_kind(curve))
+
+
+def _kind(curve: Curve) -> tuple[str, str, str, tuple[str, ...]]:
+    """The algorithm, the environment, the basis and the modules that a run itself uses."""
+    modules = [TASKS]
+    if curve.samples:
+        modules += ["rblspi.rollout.collect"]
+    if curve.evaluation:
+        modules += ["rblspi.rollout.evaluate", "rblspi.policies.linear"]
+    basis = str(curve.basis.get("basis", ""))
+    if not basis:
+        modules += ["rblspi.features.default"]
+    return curve.algorithm, curve.environment, basis, tuple(modules)
 
 
 @cache
-def _version(name: str, environment: str, basis: str) -> str:
+def _version(name: str, environment: str, basis: str, modules: tuple[str, ...]) -> str:
     from rblspi.environments.lookup import make
 
     spec = make(environment).spec
     arguments = [spec.max_episode_steps, sorted(spec.kwargs.items())] if spec else []
     digest = hashlib.sha256(repr(arguments).encode())
-    for module, path in sorted(_sources(name, environment, basis).items()):
+    for module, path in sorted(_sources(name, environment, basis, modules).items()):
         digest.update(f"{module} {_read(module, path).fingerprint}\n".encode())
     return digest.hexdigest()[:16]
 
 
 @cache
-def _sources(name: str, environment: str, basis: str) -> dict[str, Path]:
+def _sources(name: str, environment: str, basis: str, modules: tuple[str, ...]) -> dict[str, Path]:
     """Follow imports within this package and those of the algorithm and the environment."""
     from rblspi.environments.lookup import make
-    from rblspi.features import BASES, default
+    from rblspi.features import BASES
 
     bases = [BASES[basis]] if basis else [*BASES.values()]
     classes = (algorithm(name).load(), type(make(environment).unwrapped), *bases)
     waiting = {kind.__module__: Path(inspect.getfile(kind)) for kind in classes}
-    if not basis:
-        waiting[default.__name__] = Path(inspect.getfile(default))
-    waiting["rblspi.experiments.tasks"] = Path(__file__).with_name("tasks.py")
+    waiting |= {module: path for module in modules if (path := _path(module))}
     packages = {module.partition(".")[0] for module in waiting}
     found: dict[str, Path] = {}
     while waiting:
         module, path = waiting.popitem()
         found[module] = path
         for imported in _read(module, path).imports:
-            if imported.module.partition(".")[0] in packages:
+            if imported.module.partition(".")[0] in packages and module != TASKS:
                 origin = _origin(imported)
-                source = None if origin in LEFT_OUT or origin in found else _path(origin)
+                source = None if origin in found or _is_left_out(origin) else _path(origin)
                 if source is not None:
                     waiting[origin] = source
     return found
+
+
+def _is_left_out(module: str) -> bool:
+    return module not in COUNTED and f"{module}.".startswith(tuple(f"{n}." for n in LEFT_OUT))
 
 
 # Reading import statements --------------------------------------------------------------------
@@ -106,14 +122,11 @@ class Module(NamedTuple):
 @cache
 def _read(module: str, path: Path) -> Module:
     source = path.read_text(encoding="utf-8")
-    package = module if _is_package(path) else module.rpartition(".")[0]
+    is_package = path.name == "__init__.py"
+    package = module if is_package else module.rpartition(".")[0]
     # Behind TYPE_CHECKING, a package names what it imports on demand.
-    imports = _imports(ast.parse(source), package, type_checking=_is_package(path))
+    imports = _imports(ast.parse(source), package, type_checking=is_package)
     return Module(fingerprint(source), tuple(imports))
-
-
-def _is_package(path: Path) -> bool:
-    return path.name == "__init__.py"
 
 
 def _imports(tree: ast.AST, package: str, type_checking: bool) -> Iterator[Import]:
@@ -139,7 +152,7 @@ def _origin(imported: Import) -> str:
     if name and _path(f"{module}.{name}") is not None:
         return f"{module}.{name}"
     path = _path(module)
-    if name and path is not None and _is_package(path):
+    if name and path is not None and path.name == "__init__.py":
         for inner in _read(module, path).imports:
             if inner.known_as == name and inner.module != module:
                 return _origin(inner)
@@ -149,18 +162,15 @@ def _origin(imported: Import) -> str:
 @cache
 def _path(module: str) -> Path | None:
     """The source file of a module, which is not imported; None if there is none."""
-    top, *inner = module.split(".")
-    try:
-        spec = find_spec(top)
-    except ValueError:  # __main__ and other modules that no file was imported for
-        spec = None
-    if spec is None:
-        return None
-    stems = [Path(folder, *inner) for folder in spec.submodule_search_locations or ()]
-    files = [file for stem in stems for file in (stem.with_suffix(".py"), stem / "__init__.py")]
-    if not inner:
-        files = [Path(spec.origin or "")]
-    return next((file for file in files if file.suffix == ".py" and file.is_file()), None)
+    found: Path | None = None
+    places: list[str] | None = None
+    for part in module.split("."):
+        spec = PathFinder.find_spec(part, places)
+        if spec is None:
+            return None
+        places = [*(spec.submodule_search_locations or ())]
+        found = Path(spec.origin or "")
+    return found if found is not None and found.suffix == ".py" else None
 
 
 # What a module does -------------------------------------------------------------------------
@@ -170,12 +180,12 @@ def fingerprint(source: str) -> str:
     """Digest of what a module does: of its syntax tree, without docstrings."""
     tree = ast.parse(source)
     for node in ast.walk(tree):
-        if isinstance(node, _DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
+        if (
+            isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+            and ast.get_docstring(node, clean=False) is not None
+        ):
             del node.body[0]
     return hashlib.sha256("\0".join(_parts(tree)).encode()).hexdigest()
-
-
-_DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def _parts(node: Any) -> Iterator[str]:
