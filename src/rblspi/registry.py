@@ -103,10 +103,10 @@ OURS = (
     _ours("lbrl", "baselines.lbrl:LBRL", "LBRL"),
     _ours("psrl", "baselines.psrl:PSRL", "PSRL"),
     Algorithm("lspi", "rblspi.offline.lspi:LSPI", "policy", "LSPI"),
-    Algorithm("blspi", "rblspi.offline.blspi:BLSPI", "policy", "BLSPI"),
+    Algorithm("blspi", "rblspi.offline.lspi:BLSPI", "policy", "BLSPI"),
     Algorithm("fqi", "rblspi.offline.fqi:FQI", "policy", "FQI"),
     Algorithm("lstd", "rblspi.offline.lstd:LSTD", "values", "LSTD"),
-    Algorithm("blstd", "rblspi.offline.blstd:BLSTD", "values", "BLSTD"),
+    Algorithm("blstd", "rblspi.offline.lstd:BLSTD", "values", "BLSTD"),
 )
 
 

@@ -14,7 +14,7 @@ from rblspi.offline import compare, data_report, estimates, policy_value, trust
 from rblspi.offline.episodes import episodes_of
 from rblspi.offline.fitted_q import attainable
 from rblspi.offline.importance_sampling import per_decision, self_normalised
-from rblspi.offline.judge import Judge
+from rblspi.offline.model_selection import Judge
 from rblspi.offline.paths import first_states, follow
 from rblspi.offline.values import SecondEstimate
 from tests.support.values import values_by_log

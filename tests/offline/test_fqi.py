@@ -8,10 +8,8 @@ from gymnasium.spaces import Box
 
 from examples import textbook
 from rblspi.data import Transitions
-from rblspi.environments.chain_walk import ChainWalk
-from rblspi.features import OneHot, RBFGrid
-from rblspi.offline import FQI, ConvergenceWarning
-from tests.support.chain import BASIS, DISCOUNT, OPTIMAL, STATES, in_proportion, random_episodes
+from rblspi.features import RBFGrid
+from rblspi.offline import FQI
 from tests.support.logs import some_log
 
 GRID = RBFGrid(3, low=-1, high=1)
@@ -36,15 +34,6 @@ def test_the_weights_are_those_of_the_textbook(log):
     np.testing.assert_allclose(fqi.weights_, expected, rtol=1e-9, atol=1e-9)
     assert fqi.n_iter_ == len(fqi.history_) == 7
     np.testing.assert_array_equal(fqi.history_[-1].weights, fqi.weights_)
-
-
-def test_on_a_table_it_is_value_iteration():
-    settings = {"discount": DISCOUNT, "ridge": 1e-12, "tolerance": 1e-10}
-    fqi = FQI(OneHot(), 2, **settings).fit(in_proportion())
-    assert fqi.converged_
-    np.testing.assert_array_equal(fqi.act(STATES), OPTIMAL)
-    exact = ChainWalk().exact_action_values(OPTIMAL, DISCOUNT)
-    np.testing.assert_allclose(fqi.predict(STATES), exact, rtol=1e-8)
 
 
 @pytest.mark.parametrize("log", [some_log(300), going_on()], ids=["ends", "goes on"])
@@ -91,37 +80,8 @@ def test_clipping_keeps_it_from_diverging():
     assert abs(fqi.weights_[0]) <= fqi.limits_[1]
 
 
-def test_chunks_give_what_the_whole_gives():
-    (log,) = random_episodes(1, 5000, seed=0)
-    whole = FQI(BASIS, 2, discount=DISCOUNT).fit(log)
-    chunks = [log.rows(0, 3), log.rows(3, 2000), log.rows(2000, 5000)]
-    chunked = FQI(BASIS, 2, discount=DISCOUNT).fit(chunks)
-    assert chunked.n_iter_ == whole.n_iter_
-    np.testing.assert_allclose(chunked.predict(STATES), whole.predict(STATES), rtol=1e-6)
-
-
 def test_an_action_that_is_not_in_the_log_is_worth_the_mean():
     log = some_log()
     fqi = FQI(GRID, 4, discount=0.9).fit(log)
     unknown = fqi.predict(log.observations)[:, 3]
     np.testing.assert_allclose(unknown, unknown[0], rtol=1e-9)
-
-
-def test_the_cap_on_iterations_is_kept_and_said():
-    with pytest.warns(ConvergenceWarning, match="after 2 iterations of FQI"):
-        fqi = FQI(GRID, 3, discount=0.9, max_iterations=2).fit(some_log())
-    assert not fqi.converged_
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"ridge": 0.0}, r"ridge=0\.0 must be a positive number"),
-        ({"tolerance": 0.0}, r"tolerance=0\.0 must be a positive number"),
-        ({"max_iterations": 0}, "max_iterations=0 must be at least 1"),
-        ({"actions": 2}, "actions in row .* is 2, but with actions=2"),
-    ],
-)
-def test_faulty_arguments_are_refused(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        FQI(GRID, 3).set_params(**arguments).fit(some_log())

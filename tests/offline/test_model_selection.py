@@ -8,9 +8,9 @@ import pytest
 from rblspi.data import Transitions
 from rblspi.environments.chain_walk import ChainWalk
 from rblspi.features import OneHot, RBFGrid
-from rblspi.offline import BLSPI, FQI, LSPI
-from rblspi.offline.judge import Judge
-from rblspi.offline.model_selection import RIDGE, candidates, halves, select
+from rblspi.offline import FQI
+from rblspi.offline.accumulation import halves
+from rblspi.offline.model_selection import RIDGE, Judge, candidates, select
 from rblspi.rollout import collect
 from tests.support.chain import DISCOUNT, OPTIMAL, STATES, in_proportion
 from tests.support.logs import some_log
@@ -84,18 +84,6 @@ def test_a_single_short_episode_has_no_other_half_to_choose_by():
         assert not halves(one).any()
         selection = select([one], 2, DISCOUNT)
         assert selection.candidates == candidates([one], None)[:1]
-
-
-@pytest.mark.parametrize("estimator", [FQI, LSPI, BLSPI])
-def test_nothing_but_the_discount_is_needed(estimator):
-    fitted = estimator(discount=DISCOUNT).fit(in_proportion())
-    assert fitted.basis is None
-    assert fitted.actions is None
-    assert fitted.actions_ == 2
-    assert fitted.converged_
-    np.testing.assert_array_equal(fitted.act(STATES), OPTIMAL)
-    assert fitted.policy("rblspi/ChainWalk-v0").actions == 2
-    assert fitted.predict(STATES, OPTIMAL).shape == (20,)
 
 
 @pytest.mark.slow

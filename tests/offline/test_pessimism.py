@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from gymnasium.spaces import Discrete
 
+from rblspi import LinearPolicy
 from rblspi.data.transitions import Transitions
 from rblspi.features import OneHot
 from rblspi.offline import BLSPI, coverage
@@ -16,11 +17,18 @@ def fitted(**settings):
     return blspi.fit(random_episodes(1, 2000, seed=0)[0])
 
 
-def test_actions_are_those_of_the_lower_bound():
-    blspi = fitted(pessimism=2.0)
+def test_actions_are_those_of_the_lower_bound(tmp_path):
+    (log,) = random_episodes(1, 2000, seed=0)
+    rare = log.actions + (np.arange(2000) % 100 == 0) > 1  # so that its lower bound is far away
+    settings = {"prior_precision": 0.01, "noise_precision": 0.1, "observation_space": Discrete(20)}
+    blspi = BLSPI(OneHot(), 2, discount=DISCOUNT, pessimism=2.0, **settings)
+    blspi.fit(log.select(rare | (log.actions == 0)))
     mean, std = blspi.predict(STATES, return_std=True)
-    np.testing.assert_array_equal(blspi.act(STATES), (mean - 2.0 * std).argmax(axis=1))
+    blspi.policy().save(tmp_path / "policy.npz")
+    for act in (blspi.act, blspi.policy(), LinearPolicy.load(tmp_path / "policy.npz")):
+        np.testing.assert_array_equal(act(STATES), (mean - 2.0 * std).argmax(axis=1))
     assert blspi.act(3) == blspi.act([3])[0]
+    assert (blspi.act(STATES) != mean.argmax(axis=1)).any()
 
 
 def test_the_policy_under_evaluation_is_pessimistic_too():
@@ -86,5 +94,5 @@ def test_data_say_little_unless_they_say_more_than_the_limits_of_values():
 
 @pytest.mark.parametrize("value", [-1.0, np.inf])
 def test_faulty_pessimism_is_refused(value):
-    with pytest.raises(ValueError, match=r"pessimism=.* must be a positive number"):
+    with pytest.raises(ValueError, match=r"pessimism=.* must be zero or a positive number"):
         fitted(pessimism=value)

@@ -27,14 +27,6 @@ def chain_policy(observations):
     return OPTIMAL[observations]
 
 
-def test_a_table_of_action_values_is_exact():
-    lstd = LSTD(OneHot(), 2, discount=DISCOUNT, ridge=0).fit(in_proportion(), chain_policy)
-    exact = ChainWalk().exact_action_values(OPTIMAL, DISCOUNT)
-    np.testing.assert_allclose(lstd.predict(STATES), exact, rtol=1e-12)
-    np.testing.assert_allclose(lstd.predict(STATES, OPTIMAL), exact.max(axis=1), rtol=1e-12)
-    assert lstd.rank_ == 40
-
-
 def test_a_table_of_state_values_is_exact():
     transitions = in_proportion()
     on_policy = transitions.actions == OPTIMAL[transitions.observations]
@@ -132,23 +124,6 @@ def test_the_size_of_a_batch_does_not_matter(monkeypatch):
     )
 
 
-def test_standard_deviations_are_the_posteriors():
-    transitions = some_transitions()
-    blstd = BLSTD(BOUNDED, 3, discount=0.9).fit(transitions, some_policy)
-    batch = transitions.observations[:5]
-    mean, std = blstd.predict(batch, return_std=True)
-    expected_mean, expected_std = blstd.posterior_.predict(blstd.features_(batch))
-    np.testing.assert_allclose(mean, expected_mean, rtol=1e-12)
-    np.testing.assert_array_equal(std, expected_std)
-    np.testing.assert_allclose(blstd.predict(batch), mean, rtol=1e-12)
-    actions = [0, 1, 2, 1, 0]
-    _, chosen = blstd.predict(batch, actions, return_std=True)
-    np.testing.assert_array_equal(chosen, std[np.arange(5), actions])
-    one_mean, one_std = blstd.predict(batch[0], return_std=True)
-    np.testing.assert_allclose(one_mean, mean[0], rtol=1e-12)
-    np.testing.assert_allclose(one_std, std[0], rtol=1e-12)
-
-
 def test_state_values_have_standard_deviations_that_shrink_with_data():
     few = BLSTD(BOUNDED).fit(some_transitions(50))
     many = BLSTD(BOUNDED).fit(some_transitions(5000))
@@ -165,15 +140,6 @@ def test_features_that_never_occur_lower_the_rank():
     assert lstd.rank_ == 2
     with pytest.raises(np.linalg.LinAlgError, match="A has rank 2 of 5"):
         LSTD(OneHot(), ridge=0, observation_space=Discrete(5)).fit(seen)
-
-
-def test_a_basis_without_bounds_gets_the_range_of_the_data():
-    transitions = some_transitions()
-    both = np.concatenate([transitions.observations, transitions.next_observations])
-    space = Box(both.min(axis=0), both.max(axis=0), dtype=np.float64)
-    guessed = LSTD(RBFGrid(3)).fit(transitions)
-    given = LSTD(RBFGrid(3), observation_space=space).fit(transitions)
-    np.testing.assert_array_equal(guessed.weights_, given.weights_)
 
 
 def test_numbers_and_functions_will_do_as_observations_and_basis():
@@ -209,55 +175,9 @@ def test_state_values_take_no_policy_and_no_actions():
         LSTD(BOUNDED).fit(some_transitions()).predict(np.zeros((1, 2)), [0])
 
 
-def test_only_bayesian_estimators_have_standard_deviations():
-    lstd = LSTD(BOUNDED).fit(some_transitions())
-    with pytest.raises(ValueError, match="LSTD knows no standard deviation; use BLSTD"):
-        lstd.predict(np.zeros((1, 2)), return_std=True)
-
-
 def test_partial_fit_needs_bounds_that_do_not_depend_on_the_first_chunk():
     with pytest.raises(ValueError, match="give observation_space, or a basis with low and high"):
         LSTD(RBFGrid(3)).partial_fit(some_transitions())
-
-
-def test_actions_to_value_have_to_exist():
-    lstd = LSTD(BOUNDED, 3).fit(some_transitions(), some_policy)
-    with pytest.raises(ValueError, match="actions in row 1 is 3: actions go from 0 to 2"):
-        lstd.predict(np.zeros((2, 2)), [0, 3])
-    with pytest.raises(ValueError, match=r"actions of shape \(1,\)"):
-        lstd.predict(np.zeros((2, 2)), [0])
-
-
-@pytest.mark.parametrize(
-    ("estimator", "arguments", "message"),
-    [
-        (LSTD, {"discount": 1.1}, r"discount=1\.1 must lie between 0 and 1"),
-        (LSTD, {"ridge": -1.0}, r"ridge=-1\.0 must be a positive number"),
-        (LSTD, {"actions": 0}, "actions=0 must be at least 1"),
-        (LSTD, {"actions": 2}, "actions in row .* is 2, but with actions=2 they go from 0 to 1"),
-        (BLSTD, {"prior_precision": 0}, "prior_precision=0 must be a positive number"),
-        (BLSTD, {"noise_precision": -2}, "noise_precision=-2 must be a positive number"),
-    ],
-)
-def test_faulty_arguments_are_refused_by_fit(estimator, arguments, message):
-    built = estimator(BOUNDED, **{"actions": 3, **arguments})
-    with pytest.raises(ValueError, match=message):
-        built.fit(some_transitions(), lambda s: np.zeros(len(s), int))
-
-
-@pytest.mark.parametrize(
-    ("data", "error", "message"),
-    [
-        ((1, 2, 3), ValueError, "transitions has 3 columns, but needs observations, actions"),
-        (iter([]), TypeError, "can be passed over only once"),
-        (np.zeros((3, 5)), TypeError, "transitions of type ndarray must be Transitions"),
-        ([], ValueError, "transitions has no chunks"),
-        ([np.zeros(3)], TypeError, "a chunk of type ndarray, which must be Transitions"),
-    ],
-)
-def test_faulty_data_are_refused(data, error, message):
-    with pytest.raises(error, match=message):
-        LSTD(BOUNDED, observation_space=Box(-1, 1, (2,))).fit(data)
 
 
 def test_a_basis_of_another_dimension_is_refused():

@@ -94,17 +94,6 @@ def test_the_history_tells_what_happened(estimator):
         before = actions
 
 
-@BOTH
-def test_chunks_give_what_the_whole_gives(estimator):
-    transitions = random_episodes(1, 5000, seed=0)[0]
-    whole = estimator(BASIS, 2, discount=DISCOUNT).fit(transitions)
-    chunks = [transitions.rows(0, 3), transitions.rows(3, 2000), transitions.rows(2000, 5000)]
-    chunked = estimator(BASIS, 2, discount=DISCOUNT).fit(chunks)
-    assert chunked.n_iter_ == whole.n_iter_
-    np.testing.assert_array_equal(chunked.act(STATES), whole.act(STATES))
-    np.testing.assert_allclose(chunked.predict(STATES), whole.predict(STATES), rtol=1e-4)
-
-
 def test_memory_does_not_grow_with_the_data():
     rng = np.random.default_rng(0)
     rows = 100_000
@@ -196,22 +185,6 @@ def test_a_mixture_leads_out_of_a_cycle_on_the_chain():
     np.testing.assert_array_equal(lspi.act(STATES), OPTIMAL)
 
 
-def test_every_iteration_is_told_when_it_is_done():
-    told = []
-    lspi = LSPI(BASIS, 2, discount=DISCOUNT)
-    lspi.fit(random_episodes(1, 5000, seed=0)[0], callback=told.append)
-    assert told == lspi.history_
-
-
-def test_the_cap_on_iterations_is_kept_and_said():
-    transitions = random_episodes(1, 5000, seed=0)[0]
-    with pytest.warns(ConvergenceWarning, match="raise max_iterations"):
-        lspi = LSPI(BASIS, 2, discount=DISCOUNT, max_iterations=2).fit(transitions)
-    assert lspi.n_iter_ == 2
-    assert not lspi.converged_
-    assert lspi.cycle_ == 0
-
-
 def test_a_wide_tolerance_stops_early():
     transitions = random_episodes(1, 5000, seed=0)[0]
     lspi = LSPI(BASIS, 2, discount=DISCOUNT, tolerance=1e6).fit(transitions)
@@ -225,31 +198,3 @@ def test_the_optimal_policy_as_the_initial_one_is_kept():
     assert lspi.n_iter_ == 1
     np.testing.assert_array_equal(lspi.act(STATES), OPTIMAL)
     assert lspi.act(3) == 0
-
-
-def test_blspi_says_how_sure_it_is():
-    blspi = PAPERS(BASIS, 2, discount=DISCOUNT).fit(random_episodes(1, 5000, seed=0)[0])
-    mean, std = blspi.predict(STATES, return_std=True)
-    assert mean.shape == std.shape == (20, 2)
-    assert (std > 0).all()
-    np.testing.assert_array_equal(blspi.weights_, blspi.posterior_.mean)
-    lspi = LSPI(BASIS, 2, discount=DISCOUNT).fit(random_episodes(1, 5000, seed=0)[0])
-    with pytest.raises(ValueError, match="LSPI knows no standard deviation; use BLSPI"):
-        lspi.predict(STATES, return_std=True)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "error", "message"),
-    [
-        ({"max_iterations": 0}, ValueError, "max_iterations=0 must be at least 1"),
-        ({"tolerance": -1.0}, ValueError, r"tolerance=-1\.0 must be a positive number"),
-        ({"initial_policy": 0}, TypeError, "initial_policy=0 must be a function"),
-        ({"actions": 0}, ValueError, "actions=0 must be at least 1"),
-        ({"discount": -0.1}, ValueError, r"discount=-0\.1 must lie between 0 and 1"),
-        ({"basis": 3}, TypeError, "basis=3 is not a basis"),
-    ],
-)
-def test_faulty_arguments_are_refused_by_fit(arguments, error, message):
-    lspi = LSPI(BASIS, 2).set_params(**arguments)
-    with pytest.raises(error, match=message):
-        lspi.fit(in_proportion())

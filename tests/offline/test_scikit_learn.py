@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
-from sklearn.utils import estimator_checks
 
 from rblspi.data import Columns, DataError
 from rblspi.features import Polynomial
@@ -66,17 +65,6 @@ def test_words_that_were_not_learnt_from_are_named():
     odd = walk().replace({"action": {"left": "back"}})
     with pytest.raises(DataError, match=r"row \d+, column action: 'back' is not an action"):
         fitted.score(odd)
-
-
-@LEARNERS
-def test_what_scikit_learn_checks_of_any_estimator(learner):
-    name, built = learner.__name__, learner()
-    estimator_checks.check_no_attributes_set_in_init(name, built)
-    estimator_checks.check_parameters_default_constructible(name, built)
-    estimator_checks.check_get_params_invariance(name, built)
-    estimator_checks.check_set_params(name, built)
-    estimator_checks.check_estimator_cloneable(name, built)
-    estimator_checks.check_estimator_repr(name, built)
 
 
 @pytest.mark.parametrize("learner", [LSPI, BLSPI])

@@ -202,7 +202,7 @@ def test_a_policy_can_be_given_to_an_estimator() -> None:
     np.testing.assert_array_equal(fitted.weights_, listed.weights_)
 
 
-@pytest.mark.filterwarnings("ignore::rblspi.offline.iterations.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::rblspi.offline.ConvergenceWarning")
 def test_an_estimators_policy_acts_by_lower_bounds() -> None:
     env = "rblspi/InvertedPendulum-v0"
     walk = random_walk(env, 2000, seed=0)

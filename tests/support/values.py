@@ -11,7 +11,7 @@ import numpy as np
 
 from rblspi.data import Transitions
 from rblspi.features import Basis
-from rblspi.offline.observed_space import build_features
+from rblspi.offline.problem import Problem
 from rblspi.offline.values import value_posterior
 from rblspi.policies import LinearPolicy, ValuePosterior
 
@@ -35,12 +35,12 @@ def values_by_log(
     space: gym.Space[Any] | None = None,
 ) -> ValuePosterior:
     """What the actions of a function are worth, by a log."""
-    features, space = build_features(basis, space, [log], True)
+    problem = Problem.of(basis, actions, discount, space, [log])
     policy = Doing(
         basis=basis,
-        features=features,
-        weights=np.zeros(actions * features.size),
-        observation_space=space,
+        features=problem.features,
+        weights=np.zeros(actions * problem.features.size),
+        observation_space=problem.space,
         action_space=gym.spaces.Discrete(actions),
         discount=discount,
         function=function,

@@ -194,7 +194,7 @@ def _observation_space(
 ) -> gym.Space[Any]:
     """The space of the observations; the number of actions is set in the source."""
     if env is None:
-        from rblspi.offline.observed_space import observed_space
+        from rblspi.offline.problem import observed_space
 
         space = observed_space(data)
         source.actions = source.actions or actions
@@ -220,10 +220,9 @@ def _default_basis(data: Any, space: gym.Space[Any]) -> Basis:
     """The default basis, scaled to the data where the environment has no bounds."""
     from rblspi.environments.spaces import input_size
     from rblspi.features import default_basis
-    from rblspi.offline.accumulation import not_empty
-    from rblspi.offline.model_selection import first_rows
+    from rblspi.offline.accumulation import first_chunks, first_rows
 
-    first = not_empty(next(iter(data), None), data)
+    first = first_chunks(data, 1)[0]
     found, size = first.observations[0].size, input_size(space)
     if found != size:
         raise ValueError(

@@ -1,7 +1,5 @@
 """Estimators of values and policies from logged transitions, with scikit-learn's interface."""
 
-from rblspi.offline.blspi import BLSPI
-from rblspi.offline.blstd import BLSTD
 from rblspi.offline.comparison import Comparison, compare
 from rblspi.offline.coverage import Coverage, coverage
 from rblspi.offline.data_report import DataReport, data_report
@@ -9,10 +7,10 @@ from rblspi.offline.estimates import Estimates, estimates
 from rblspi.offline.estimator import NotFittedError
 from rblspi.offline.fqi import FQI
 from rblspi.offline.held_out import calibrate_on_log
-from rblspi.offline.iterations import ConvergenceWarning, Iteration
-from rblspi.offline.lspi import LSPI
-from rblspi.offline.lstd import LSTD
+from rblspi.offline.lspi import BLSPI, LSPI
+from rblspi.offline.lstd import BLSTD, LSTD
 from rblspi.offline.off_policy import PolicyValue, policy_value
+from rblspi.offline.policy_iteration import ConvergenceWarning, Iteration
 from rblspi.offline.support import Finding, support
 from rblspi.offline.trust import TrustReport, trust
 from rblspi.offline.values import value_posterior

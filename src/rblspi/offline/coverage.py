@@ -12,7 +12,7 @@ from rblspi.core.types import Vector
 from rblspi.policies.values import LITTLE_KNOWN, narrowing
 
 if TYPE_CHECKING:
-    from rblspi.offline.blspi import BLSPI
+    from rblspi.offline.lspi import BLSPI
 
 
 class Coverage(NamedTuple):

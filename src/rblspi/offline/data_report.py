@@ -9,7 +9,7 @@ import numpy as np
 
 from rblspi.core.types import Integers, Mask, Matrix, Vector
 from rblspi.data.transitions import Transitions, joined
-from rblspi.offline.accumulation import Data, chunks_of, conformed, not_empty
+from rblspi.offline.accumulation import Data, chunks_of, first_chunks
 from rblspi.offline.support import BAD, DOUBTFUL, GOOD, WORDS, Finding
 
 #: transitions that are looked at
@@ -58,7 +58,7 @@ def data_report(log: Data) -> DataReport:
         The first 200,000 transitions are looked at.
     """
     source = chunks_of(log)
-    rows = joined(not_empty(list(_first(source)) or None, source))
+    rows = joined(first_chunks(source, MOST_ROWS))
     numbers = rows.observations.reshape(rows.size, -1).astype(np.float64)
     encoding = getattr(source, "encoding", None)
     names = tuple(encoding.names) if encoding is not None else _numbered(numbers.shape[1])
@@ -78,15 +78,6 @@ def data_report(log: Data) -> DataReport:
             *_reading(source),
         ),
     )
-
-
-def _first(source: Any) -> Iterator[Transitions]:
-    seen = 0
-    for chunk in source:
-        yield conformed(chunk)
-        seen += chunk.size
-        if seen >= MOST_ROWS:
-            return
 
 
 def _numbered(count: int) -> tuple[str, ...]:

@@ -12,12 +12,11 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rblspi.core import check
 from rblspi.core.types import Integers, Mask, Vector
 from rblspi.data.transitions import Transitions, joined
-from rblspi.features import BasisLike
-from rblspi.offline.accumulation import Data, Problem, batch_rows, chunks_of, conformed, not_empty
-from rblspi.offline.observed_space import build_features
+from rblspi.features import Basis, BasisLike
+from rblspi.offline.accumulation import Data, batch_rows, chunks_of, first_chunks
+from rblspi.offline.problem import Problem
 from rblspi.policies.given import PolicyFunction
 
 
@@ -178,6 +177,24 @@ class Episodes:
         rows = batch_rows(self.problem.features)
         return (slice(start, start + rows) for start in range(0, count, rows))
 
+    def in_basis(self, basis: Basis) -> Episodes:
+        """The same in another basis for the same observations."""
+        features = basis.build(self.problem.space)
+        return replace(self, problem=self.problem._replace(features=features))
+
+    def under(self, policy: PolicyFunction) -> Episodes:
+        """The same with the actions of another policy."""
+        log, problem, ahead = self.log, self.problem, np.zeros(self.log.size, np.int64)
+
+        def asked(observations: NDArray[Any]) -> Integers:
+            found = policy(observations) if len(observations) else np.zeros(0, np.int64)
+            return problem.chosen(found, observations)
+
+        going_on = ~log.terminated
+        ahead[going_on] = asked(log.next_observations[going_on])
+        here, first_actions = asked(log.observations), asked(self.firsts)
+        return replace(self, here=here, ahead=ahead, first_actions=first_actions)
+
 
 def episodes_of(
     transitions: Data,
@@ -189,47 +206,13 @@ def episodes_of(
     observation_space: gym.Space[Any] | None = None,
 ) -> Episodes:
     """Gather a log, and ask the policy for its actions; the arguments are those of `estimates`."""
-    actions, discount = check.count("actions", actions), check.fraction("discount", discount)
-    source = chunks_of(transitions)
-    log = joined(not_empty([conformed(chunk) for chunk in source] or None, source))
-    if int(log.actions.max()) >= actions:
-        row = int(log.actions.argmax())
-        raise ValueError(
-            f"actions in row {row} is {log.actions[row]}, but with actions={actions} they go from "
-            f"0 to {actions - 1}"
-        )
-    features, space = build_features(basis, observation_space, [log], look=True)
+    log = joined(first_chunks(chunks_of(transitions)))
+    problem = Problem.of(basis, actions, discount, observation_space, [log])
+    problem.require_actions(log.actions)
     firsts = log.observations[log.starts()]
     if first_observations is not None:
         firsts = np.asarray(first_observations)
-        firsts = firsts[None] if firsts.shape == features.shape else firsts
-    ahead = np.zeros(log.size, np.int64)
-    going_on = ~log.terminated
-    ahead[going_on] = actions_of(policy, log.next_observations[going_on], actions)
-    return Episodes(
-        log,
-        Problem(features, space, actions, discount),
-        actions_of(policy, log.observations, actions),
-        ahead,
-        firsts,
-        actions_of(policy, firsts, actions),
-        first_observations is None,
-    )
-
-
-def actions_of(policy: PolicyFunction, observations: NDArray[Any], actions: int) -> Integers:
-    """What a policy does in these states, checked."""
-    chosen = np.asarray(policy(observations)) if len(observations) else np.zeros(0, np.int64)
-    if chosen.shape != (len(observations),) or chosen.dtype.kind not in "biu":
-        raise ValueError(
-            f"policy gave actions of shape {chosen.shape} and type {chosen.dtype} for "
-            f"{len(observations)} observations: it must give a whole number for each"
-        )
-    unknown = (chosen < 0) | (chosen >= actions)
-    if unknown.any():
-        row = int(unknown.argmax())
-        raise ValueError(
-            f"policy gave action {chosen[row]} for the observation {observations[row].tolist()}: "
-            f"actions go from 0 to {actions - 1}"
-        )
-    return chosen.astype(np.int64)
+        firsts = firsts[None] if firsts.shape == problem.features.shape else firsts
+    none = np.zeros(0, np.int64)
+    episodes = Episodes(log, problem, none, none, firsts, none, first_observations is None)
+    return episodes.under(policy)

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
+from dataclasses import KW_ONLY, dataclass, field, fields
 from os import PathLike
-from typing import Any, ClassVar, Literal, Self, overload
+from typing import Any, Literal, NamedTuple, Self, overload
 
 import gymnasium as gym
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import svdvals
 
 from rblspi.core import check
-from rblspi.core.types import Array, Matrix, Vector
+from rblspi.core.types import Array, Vector
 from rblspi.data.columns import Columns
 from rblspi.data.encoding import Encoding
 from rblspi.data.periods import PeriodLike
@@ -21,10 +22,10 @@ from rblspi.data.transitions import Transitions
 from rblspi.environments.lookup import describe, discrete_actions, make
 from rblspi.environments.spaces import observation_shape
 from rblspi.features import BasisLike, Features, as_basis
-from rblspi.features.base import MOST_FEATURES
+from rblspi.model.posterior import Posterior
 from rblspi.model.statistics import Statistics
-from rblspi.offline.accumulation import Data, PolicySums, Problem, batch_rows, chunks_of
-from rblspi.offline.observed_space import build_features
+from rblspi.offline.accumulation import Data, batch_rows, chunks_of
+from rblspi.offline.problem import PolicySums, Problem
 from rblspi.policies.linear import LinearPolicy, action_names_of
 from rblspi.registry import name_of
 
@@ -36,51 +37,91 @@ class NotFittedError(ValueError, AttributeError):
     """A result is requested from an estimator before it is fitted."""
 
 
+class Solution(NamedTuple):
+    """The weights that follow from the sums of a policy."""
+
+    weights: Vector
+    condition: float  # of the system that was solved
+    posterior: Posterior | None = None
+
+
+def numerical_rank(statistics: Statistics) -> int:
+    """The rank of A without any ridge: how many weights the data determine."""
+    values = svdvals(statistics.drift)
+    threshold = values[0] * len(values) * np.finfo(np.float64).eps
+    return int((values > threshold).sum())
+
+
+@dataclass(eq=False, repr=False)
 class Estimator(ABC):
     """Estimates values that are linear in features of the state, from logged transitions.
 
-    Subclasses define which sums are accumulated (``fit``) and how weights follow from them
-    (`_solve`, `_conclude`). They are dataclasses whose fields are the parameters. A constructor
-    only stores its arguments; ``fit`` checks them.
+    Subclasses are dataclasses whose fields are the parameters. They define what is fitted
+    (``fit``), and how weights follow from the sums of a policy (`_solve`). A constructor only
+    stores its arguments; ``fit`` checks them.
     """
 
-    basis: BasisLike
-    actions: int | None
-    discount: float
-    observation_space: gym.Space[Any] | None
-    columns: Columns | None
+    basis: BasisLike | None = None
+    actions: int | None = None
+    _: KW_ONLY
+    discount: float = 0.99
+    observation_space: gym.Space[Any] | None = None
+    columns: Columns | None = None
 
-    features_: Features
-    observation_space_: gym.Space[Any]
-    statistics_: Statistics
-    weights_: Vector
-    encoding_: Encoding | None = None  # of states in a log with named columns
-    action_names_: tuple[str, ...] = ()  # of actions that are words in the log
-    discount_per_: PeriodLike | None = None  # the time over which the discount applies once
-
-    #: the estimators that have standard deviations and can be used instead
-    _bayesian: ClassVar[str] = "BLSTD or BLSPI"
+    weights_: Vector = field(init=False)
+    condition_: float = field(init=False)
+    posterior_: Posterior = field(init=False)  # of those that have one
+    basis_: BasisLike = field(init=False)
+    problem_: Problem = field(init=False)
+    _sums: PolicySums = field(init=False)  # over all transitions so far
+    encoding_: Encoding | None = field(init=False)  # of states in a log with named columns
+    action_names_: tuple[str, ...] = field(init=False)  # of actions that are words in the log
+    discount_per_: PeriodLike | None = field(init=False)  # the time for which the discount is
 
     @abstractmethod
-    def _solve(self, problem: Problem, sums: PolicySums) -> Vector:
-        """Compute the weights, shape (k,), from the sums of a policy."""
+    def _solve(self, problem: Problem, sums: PolicySums) -> Solution:
+        """Compute the weights from the sums of a policy."""
+
+    def _check(self) -> None:
+        """Check the parameters that `Problem.of` does not check."""
+        check.fraction("discount", self.discount)
 
     def _conclude(self, problem: Problem, sums: PolicySums) -> None:
         """Set the fitted attributes that follow from the final sums."""
-        self.features_, self.observation_space_ = problem.features, problem.space
-        self.statistics_ = sums.statistics
+        found = self._solve(problem, sums)
+        if found.posterior is not None:
+            found.posterior.warn_if_uncertain()
+            self.posterior_ = found.posterior
+        self.weights_, self.condition_ = found.weights, found.condition
+        self.problem_, self._sums = problem, sums
 
-    @abstractmethod
-    def _check(self) -> None:
-        """Check the parameters that `_solve` uses."""
+    @property
+    def statistics_(self) -> Statistics:
+        """The sums A, b and C of the policy whose values were estimated."""
+        return self._sums.statistics
+
+    @property
+    def rank_(self) -> int:
+        """The rank of A: how many weights the data determine."""
+        return numerical_rank(self.statistics_)
+
+    @property
+    def features_(self) -> Features:
+        """The basis, built for the observation space."""
+        return self.problem_.features
+
+    @property
+    def actions_(self) -> int | None:
+        """The number of actions; None if states are valued."""
+        return self.problem_.actions
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters by name. ``deep`` has no effect; scikit-learn passes it."""
-        return {name: getattr(self, name) for name in self._parameters()}
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.init}
 
     def set_params(self, **params: Any) -> Self:
         """Change parameters by name."""
-        known = list(self._parameters())
+        known = list(self.get_params())
         for name, value in params.items():
             if name not in known:
                 raise ValueError(
@@ -90,16 +131,10 @@ class Estimator(ABC):
         return self
 
     def __repr__(self) -> str:
-        arguments = [
-            f"{name}={getattr(self, name)!r}"
-            for name, parameter in self._parameters().items()
-            if repr(getattr(self, name)) != repr(parameter.default)
-        ]
-        return f"{type(self).__name__}({', '.join(arguments)})"
-
-    @classmethod
-    def _parameters(cls) -> dict[str, inspect.Parameter]:
-        return dict(inspect.signature(cls).parameters)
+        defaults = {f.name: repr(f.default) for f in fields(self)}
+        values = {name: repr(value) for name, value in self.get_params().items()}
+        changed = [f"{name}={v}" for name, v in values.items() if v != defaults[name]]
+        return f"{type(self).__name__}({', '.join(changed)})"
 
     @overload
     def predict(
@@ -142,14 +177,19 @@ class Estimator(ABC):
             Only if ``return_std``.
         """
         batches, single = self._batches(observations)
-        wanted = self._columns(actions, sum(map(len, batches)))
+        wanted = self._wanted(actions, sum(map(len, batches)))
         row = 0 if single else slice(None)
         mean: Array
         if not return_std:
-            weights = self.weights_.reshape(-1, self.features_.size)
+            weights = self.problem_.greedy(self.weights_).weights
             mean = np.concatenate([self.features_(batch) @ weights.T for batch in batches])[wanted]
             return mean[row]
-        moments = [self._moments(self.features_(batch)) for batch in batches]
+        if not hasattr(self, "posterior_"):
+            raise ValueError(
+                f"return_std=True: {type(self).__name__} knows no standard deviation; use BLSTD "
+                "or BLSPI"
+            )
+        moments = [self.posterior_.predict(self.features_(batch)) for batch in batches]
         mean, std = (np.concatenate(columns)[wanted] for columns in zip(*moments, strict=True))
         return mean[row], std[row]
 
@@ -164,16 +204,9 @@ class Estimator(ABC):
         starts = range(0, max(1, len(array)), rows)
         return [array[start : start + rows] for start in starts], single
 
-    def _moments(self, x: Matrix) -> tuple[Matrix, Matrix]:
-        """Mean and standard deviation for rows of features, each of shape (N, blocks)."""
-        raise ValueError(
-            f"return_std=True: {type(self).__name__} knows no standard deviation; "
-            f"use {self._bayesian}"
-        )
-
-    def _columns(self, actions: ArrayLike | None, count: int) -> tuple[Any, Any]:
+    def _wanted(self, actions: ArrayLike | None, count: int) -> tuple[Any, Any]:
         """The index of the requested values in an array of shape (N, blocks)."""
-        if self.actions is None:
+        if self.actions_ is None:
             if actions is not None:
                 raise ValueError(
                     "actions is given, but values of states were estimated (actions=None)"
@@ -187,11 +220,11 @@ class Estimator(ABC):
                 f"actions of shape {chosen.shape} and type {chosen.dtype} must be a whole number "
                 f"for each of {count} observations"
             )
-        unknown = (chosen < 0) | (chosen >= self.actions)
+        unknown = (chosen < 0) | (chosen >= self.actions_)
         if unknown.any():
             row = int(unknown.argmax())
             raise ValueError(
-                f"actions in row {row} is {chosen[row]}: actions go from 0 to {self.actions - 1}"
+                f"actions in row {row} is {chosen[row]}: actions go from 0 to {self.actions_ - 1}"
             )
         return np.arange(count), chosen.astype(np.int64)
 
@@ -218,17 +251,10 @@ class Estimator(ABC):
     def _problem(self, chunks: Iterable[Transitions], look: bool = True) -> Problem:
         """Check the parameters, and define with them what is estimated from the data."""
         self._check()
-        actions = None if self.actions is None else check.count("actions", self.actions)
-        discount = check.fraction("discount", self.discount)
-        features, space = build_features(self.basis, self.observation_space, chunks, look)
-        weights = (actions or 1) * features.size
-        if weights > MOST_FEATURES:
-            raise ValueError(
-                f"actions={actions} with {features.size} features each need {weights:,} weights, "
-                f"more than {MOST_FEATURES:,}: correct the number of actions, or make the basis "
-                "coarser"
-            )
-        return Problem(features, space, actions, discount)
+        if self.basis is None:
+            raise ValueError("basis=None: name the basis in which values are estimated")
+        self.basis_, space = self.basis, self.observation_space
+        return Problem.of(self.basis_, self.actions, self.discount, space, chunks, look)
 
     def policy(self, env: gym.Env[Any, Any] | str | None = None) -> LinearPolicy:
         """The policy that takes the best action by the estimated action values.
@@ -240,31 +266,32 @@ class Estimator(ABC):
             make it.
         """
         self._require_fitted()
-        if self.actions is None:
+        actions, names = self.actions_, self.action_names_
+        if actions is None:
             raise ValueError(
                 "actions=None: a policy needs values of actions, but values of states were "
                 "estimated; set actions and fit again"
             )
-        environment = None if env is None else self._matching(make(env))
+        space, environment = gym.spaces.Discrete(actions), None
+        if env is not None:
+            made = self._matching(make(env), actions)
+            space, environment = discrete_actions(made), describe(made)
+            names = action_names_of(made, actions, names)
         settings = {n: v for n, v in self.get_params().items() if n not in _NOT_IN_PROVENANCE}
         if self.discount_per_ is not None:
             settings["discount_per"] = str(self.discount_per_)
         name, transitions = name_of(type(self)), int(self.statistics_.count.sum())
         return LinearPolicy(
-            basis=as_basis(self.basis),
+            basis=as_basis(self.basis_),
             features=self.features_,
             weights=self.weights_.copy(),
-            observation_space=self.observation_space_,
-            action_space=gym.spaces.Discrete(self.actions)
-            if environment is None
-            else discrete_actions(environment),
+            observation_space=self.problem_.space,
+            action_space=space,
             posterior=getattr(self, "posterior_", None),
             pessimism=float(getattr(self, "pessimism", 0.0)),
-            discount=self.discount,
-            environment=None if environment is None else describe(environment),
-            action_names=self.action_names_
-            if environment is None
-            else action_names_of(environment, self.actions, self.action_names_),
+            discount=self.problem_.discount,
+            environment=environment,
+            action_names=names,
             inputs=self.encoding_,
             provenance={"algorithm": name, "settings": settings, "transitions": transitions},
             seed=(0, transitions),
@@ -274,14 +301,14 @@ class Estimator(ABC):
         """Write the policy to one file, which `LinearPolicy.load` reads."""
         self.policy().save(path)
 
-    def _matching(self, env: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
+    def _matching(self, env: gym.Env[Any, Any], fitted: int) -> gym.Env[Any, Any]:
         """The environment, if its observations and actions are those of the data."""
         shape, actions = observation_shape(env.observation_space), int(discrete_actions(env).n)
-        if shape != self.features_.shape or actions != self.actions:
+        if (shape, actions) != (self.features_.shape, fitted):
             raise ValueError(
                 f"env has observations of shape {shape} and {actions} actions, but the fit has "
-                f"shape {self.features_.shape} and {self.actions} actions: pass the environment "
-                "of the data, and its observation_space to the estimator"
+                f"shape {self.features_.shape} and {fitted} actions: pass the environment of the "
+                "data, and its observation_space to the estimator"
             )
         return env
 

@@ -1,30 +1,24 @@
-"""Fitted Q iteration on a set of transitions: what FQI and the choice of a basis share."""
+"""Fitted Q iteration on a set of transitions, and what values the rewards allow."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from functools import cache, partial
+from functools import partial
 from hashlib import blake2b
+from operator import add
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
-from threadpoolctl import ThreadpoolController
 
 from rblspi.core.types import Array, Matrix, Vector
 from rblspi.data.transitions import Transitions
-from rblspi.features import Features
-from rblspi.offline.accumulation import (
-    Problem,
-    batch_rows,
-    over_chunks,
-    require_finite,
-    sums_of_policy,
-)
-from rblspi.offline.iterations import Iteration, OnIteration
-from rblspi.policies.choice import Greedy, best_actions, masked
-from rblspi.policies.given import PolicyFunction, first_action
+from rblspi.offline.accumulation import batch_rows, one_thread, over_chunks, require_finite
+from rblspi.offline.policy_iteration import Iteration, OnIteration
+from rblspi.offline.problem import Problem, sums_of_policy
+from rblspi.policies.choice import best_actions, masked
+from rblspi.policies.given import first_action
 
 #: steps that a reward lasts at the most, where the discount is 1 or nearly so
 LONGEST = 1000
@@ -39,16 +33,6 @@ class Fitted(NamedTuple):
     limits: tuple[float, float]  # the least and the greatest value that the rewards allow
 
 
-def greedy_in(weights: Vector, problem: Problem) -> Greedy:
-    """The policy that takes the action of the highest value."""
-    return Greedy(weights.reshape(problem.blocks, -1))
-
-
-def on_observations(policy: Greedy, features: Features) -> PolicyFunction:
-    """A policy as a function of observations alone."""
-    return lambda observations: policy(observations, features(observations))
-
-
 def fitted_q_iteration(
     problem: Problem,
     chunks: Iterable[Transitions],
@@ -61,10 +45,10 @@ def fitted_q_iteration(
 
     The Gram matrices do not change, and are factored once.
     """
-    rewards = _rewards_of(chunks, problem.discount)
-    limits = rewards.limits(problem.discount)
     checked = sums_of_policy(problem, first_action, chunks)
     regression = Regression.of(checked.statistics.gram, ridge)
+    rewards = _rewards_of(chunks, problem.discount)
+    limits = rewards.limits(problem.discount)
     constant = problem.features.constant
     if constant is None:
         constant = np.zeros(problem.features.size)
@@ -173,13 +157,7 @@ class Targets(NamedTuple):
 
     def merge(self, other: Targets) -> Targets:
         """The sums over these transitions followed by others."""
-        return Targets(
-            self.moments + other.moments,
-            self.total + other.total,
-            self.rows + other.rows,
-            self.policy + other.policy,
-            self.changed + other.changed,
-        )
+        return Targets(*map(add, self, other))
 
 
 def _targets_of_chunk(
@@ -191,7 +169,7 @@ def _targets_of_chunk(
 ) -> Targets:
     moments, total, changed = np.zeros_like(weights), 0.0, 0
     digest = blake2b(digest_size=16)
-    with _threads().limit(limits=1, user_api="blas"):
+    with one_thread():
         for batch in chunk.batches(batch_rows(problem.features)):
             y = problem.features(batch.next_observations)
             allowed = batch.next_allowed
@@ -205,12 +183,6 @@ def _targets_of_chunk(
             changed += int((best != past)[~batch.terminated].sum())
             digest.update(best.tobytes())
     return Targets(moments, total, chunk.size, digest.digest(), changed)
-
-
-@cache
-def _threads() -> ThreadpoolController:
-    """What limits the threads of BLAS; finding its libraries takes longer than a small pass."""
-    return ThreadpoolController()
 
 
 class Regression(NamedTuple):

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
-from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from dataclasses import KW_ONLY, dataclass, field
 
-import gymnasium as gym
 import numpy as np
 
 from rblspi.core import check
-from rblspi.core.types import Vector
-from rblspi.data.columns import Columns
 from rblspi.data.transitions import Transitions
-from rblspi.features import BasisLike
-from rblspi.offline.accumulation import PolicySums, Problem, sums_of_policy
-from rblspi.offline.fitted_q import fitted_q_iteration, greedy_in
-from rblspi.offline.iterations import OnIteration
+from rblspi.offline.estimator import Solution
+from rblspi.offline.fitted_q import fitted_q_iteration
 from rblspi.offline.model_selection import RIDGE
+from rblspi.offline.policy_iteration import OnIteration
 from rblspi.offline.policy_learner import PolicyLearner
+from rblspi.offline.problem import PolicySums, Problem, sums_of_policy
 
 
 @dataclass(eq=False, repr=False)
@@ -61,11 +58,9 @@ class FQI(PolicyLearner):
         The number of iterations, and whether they stopped because of the tolerance.
     limits_ : tuple of float
         The least and the greatest value that the rewards allow.
-    statistics_ : Statistics
-        The sums of the policy that was found, as LSTD needs them.
     ridge_ : float
         The ridge that was used.
-    basis_, actions_, selection_, rank_, features_
+    basis_, actions_, selection_
         As for `LSPI`.
 
     References
@@ -74,17 +69,19 @@ class FQI(PolicyLearner):
     Journal of Machine Learning Research 6.
     """
 
-    _bayesian = "BLSPI"
-
-    basis: BasisLike | None = None
-    actions: int | None = None
     _: KW_ONLY
-    discount: float = 0.99
     max_iterations: int = 500
     tolerance: float = 1e-3
     ridge: float | None = None
-    observation_space: gym.Space[Any] | None = None
-    columns: Columns | None = None
+
+    limits_: tuple[float, float] = field(init=False)
+    ridge_: float = field(init=False)
+
+    def _check(self) -> None:
+        super()._check()
+        check.positive("tolerance", self.tolerance)
+        if self.ridge is not None:
+            check.positive("ridge", self.ridge)
 
     def _find(
         self, problem: Problem, chunks: Iterable[Transitions], callback: OnIteration | None
@@ -95,16 +92,13 @@ class FQI(PolicyLearner):
         found = fitted_q_iteration(problem, chunks, self.ridge_, *goals, callback)
         self.weights_, self.history_, self.converged_, self.limits_ = found
         self.cycle_ = 0
-        self._conclude(problem, sums_of_policy(problem, greedy_in(found.weights, problem), chunks))
+        self._conclude(problem, sums_of_policy(problem, problem.greedy(found.weights), chunks))
 
-    def _conclude(self, problem: Problem, sums: PolicySums) -> None:
-        super()._conclude(problem, sums)
-        ranks = np.linalg.matrix_rank(sums.statistics.gram, hermitian=True)
-        self.rank_ = int(ranks.sum())
+    def _solve(self, problem: Problem, sums: PolicySums) -> Solution:
+        return Solution(self.weights_, math.nan)  # of the last regression
 
-    def _solve(self, problem: Problem, sums: PolicySums) -> Vector:
-        return self.weights_
-
-    def _check(self) -> None:
-        if self.ridge is not None:
-            check.positive("ridge", self.ridge)
+    @property
+    def rank_(self) -> int:
+        """The rank of the regressions: how many weights the data determine."""
+        ranks = np.linalg.matrix_rank(self.statistics_.gram, hermitian=True)
+        return int(ranks.sum())

@@ -29,10 +29,10 @@ from rblspi.core import check
 from rblspi.core.types import Integers, Matrix, Vector
 from rblspi.data.transitions import Transitions
 from rblspi.features import BasisLike, as_basis
-from rblspi.offline.accumulation import Data, chunks_of
-from rblspi.offline.model_selection import candidates, first_rows, halves
-from rblspi.offline.observed_space import build_features
+from rblspi.offline.accumulation import Data, chunks_of, first_rows, halves
+from rblspi.offline.model_selection import candidates
 from rblspi.offline.paths import REST, deviations, uncontrolled
+from rblspi.offline.problem import Problem
 from rblspi.offline.values import value_posterior
 from rblspi.policies.linear import LinearPolicy
 from rblspi.policies.values import ActionValues, ValuePosterior
@@ -154,12 +154,12 @@ def _values_of_log(
     log: Transitions, basis: BasisLike, discount: float, space: gym.Space[Any] | None
 ) -> ValuePosterior:
     """The values of the log's own policy, by the log."""
-    features, space = build_features(basis, space, [log], True)
+    problem = Problem.of(basis, 1, discount, space, [log])
     policy = LinearPolicy(
         basis=as_basis(basis),
-        features=features,
-        weights=np.zeros(features.size),
-        observation_space=space,
+        features=problem.features,
+        weights=np.zeros(problem.features.size),
+        observation_space=problem.space,
         action_space=gym.spaces.Discrete(1),
         discount=discount,
     )

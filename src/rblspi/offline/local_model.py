@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from rblspi.core.types import Integers, Mask, Matrix, Vector
 from rblspi.data.transitions import Transitions
-from rblspi.offline.blstd import BLSTD
-from rblspi.offline.model_selection import halves
+from rblspi.offline.accumulation import halves
+from rblspi.offline.lstd import BLSTD
 from rblspi.offline.paths import (
     Paths,
     Places,

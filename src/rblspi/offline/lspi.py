@@ -1,21 +1,128 @@
-"""Least-squares policy iteration: evaluate by LSTD, improve greedily, repeat."""
+"""Policies from logged transitions by least-squares policy iteration, and their posterior.
+
+If the basis is chosen, iteration starts from the policy of fitted Q iteration, and of all policies
+on the way the one is kept that a `Judge` values most.
+"""
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from collections.abc import Iterable
+from dataclasses import KW_ONLY, dataclass, replace
+from os import PathLike
+from typing import Any, Self
 
 import gymnasium as gym
 
-from rblspi.data.columns import Columns
-from rblspi.features import BasisLike
-from rblspi.offline.lstd import LeastSquares
-from rblspi.offline.policy_iteration import PolicyIteration
-from rblspi.policies.given import PolicyFunction
+from rblspi.core import check
+from rblspi.data.transitions import Transitions, joined
+from rblspi.offline.accumulation import MOST_ROWS, Data, first_rows
+from rblspi.offline.fitted_q import fitted_q_iteration
+from rblspi.offline.lstd import Bayesian, LeastSquares
+from rblspi.offline.model_selection import Judge
+from rblspi.offline.policy_iteration import Improvement, OnIteration, Result, iterate
+from rblspi.offline.policy_learner import PolicyLearner
+from rblspi.offline.problem import PolicySums, Problem, sums_of_policy
+from rblspi.offline.values import value_posterior
+from rblspi.policies.choice import Pessimistic
+from rblspi.policies.given import BatchPolicy, FunctionPolicy, PolicyFunction, first_action
+from rblspi.policies.values import ValuePosterior
 
 
 @dataclass(eq=False, repr=False)
-class LSPI(LeastSquares, PolicyIteration):
+class PolicyIteration(PolicyLearner):
+    """Finds a policy, with one pass over the transitions for every policy that is evaluated."""
+
+    _: KW_ONLY
+    max_iterations: int = 20
+    tolerance: float = 1e-6
+    initial_policy: PolicyFunction | None = None
+
+    def _check(self) -> None:
+        super()._check()
+        check.not_negative("tolerance", self.tolerance)
+
+    def _find(
+        self, problem: Problem, chunks: Iterable[Transitions], callback: OnIteration | None
+    ) -> None:
+        initial = self._initial_policy(problem, chunks)
+        found = self._iterate(problem, chunks, initial, callback)
+        if self.selection_ is not None:
+            found = self._kept(found, initial, problem, chunks)
+        self._settle(problem, found)
+
+    def partial_fit(self, transitions: Data, callback: OnIteration | None = None) -> Self:
+        """Add transitions, and iterate again from the policy that was found so far.
+
+        Sums over the new transitions follow every policy, and are merged with those over the
+        earlier ones, which are no longer needed: their next actions stay those of the policy that
+        was found from them. The first call is `fit`.
+        """
+        if not hasattr(self, "problem_"):
+            return self.fit(transitions, callback)
+        chunks, problem, before = self._read(transitions, again=True), self.problem_, self._sums
+        policy = self._improve(problem, before)[1]
+        found = self._iterate(problem, chunks, policy, callback, before)
+        self._settle(problem, found._replace(sums=before.merge(found.sums)))
+        self._warn_unless_converged()
+        return self
+
+    def _iterate(
+        self,
+        problem: Problem,
+        chunks: Iterable[Transitions],
+        policy: BatchPolicy,
+        callback: OnIteration | None,
+        before: PolicySums | None = None,
+    ) -> Result:
+        """Iterate over some transitions; the sums over those before them stay as they are."""
+
+        def improve(sums: PolicySums) -> Improvement:
+            return self._improve(problem, sums if before is None else before.merge(sums))
+
+        goals = (int(self.max_iterations), float(self.tolerance))
+        return iterate(chunks, problem, improve, policy, *goals, callback)
+
+    def _improve(self, problem: Problem, sums: PolicySums) -> Improvement:
+        """Compute the weights from the sums of a policy, and the policy that is greedy in them."""
+        weights = self._solve(problem, sums).weights
+        return weights, problem.greedy(weights)
+
+    def _settle(self, problem: Problem, found: Result) -> None:
+        sums, self.history_, self.converged_, self.cycle_ = found
+        self._conclude(problem, sums)
+
+    def _kept(
+        self, found: Result, initial: BatchPolicy, problem: Problem, chunks: Iterable[Transitions]
+    ) -> Result:
+        """The policy of the path that is worth most in cells of the observations."""
+        judge = Judge.of(first_rows(chunks), problem.blocks, problem.discount)
+        if not judge.can_tell:
+            return found
+        path = [iteration.weights for iteration in found.history]
+        values = [judge.value(problem.greedy_function(weights)) for weights in path]
+        pure = [i for i, iteration in enumerate(found.history) if iteration.mixed == 1]
+        best = max(pure, key=lambda i: (values[i], i))
+        if best == len(path) - 1:
+            return found
+        evaluated = initial if best == 0 else problem.greedy(path[best - 1])
+        return found._replace(sums=sums_of_policy(problem, evaluated, chunks), converged=False)
+
+    def _initial_policy(self, problem: Problem, chunks: Iterable[Transitions]) -> BatchPolicy:
+        if self.initial_policy is None:
+            if self.selection_ is None:
+                return first_action
+            found = fitted_q_iteration(problem, chunks, self.selection_.ridge, 500, 1e-3)
+            return problem.greedy(found.weights)
+        if not callable(self.initial_policy):
+            raise TypeError(
+                f"initial_policy={self.initial_policy!r} must be a function from a batch of "
+                "observations to actions, or None for the first action everywhere"
+            )
+        return FunctionPolicy(self.initial_policy)
+
+
+@dataclass(eq=False, repr=False)
+class LSPI(PolicyIteration, LeastSquares):
     """A policy from logged transitions, by least-squares policy iteration.
 
     For each policy pi in turn, over all transitions,
@@ -48,8 +155,6 @@ class LSPI(LeastSquares, PolicyIteration):
         theta of the last policy that was evaluated. `act` is greedy in them.
     history_ : list of Iteration
         The weights of every policy that was evaluated.
-    n_iter_ : int
-        The number of policies that were evaluated.
     converged_ : bool
         Whether the policy is greedy in its own values, as far as the data can tell, or the
         weights changed by less than the tolerance.
@@ -62,7 +167,7 @@ class LSPI(LeastSquares, PolicyIteration):
         How the basis was chosen; None if it was given. In a basis that was chosen, the policy that
         is kept is the one, of all that were found on the way, that is worth most by averages over
         cells of the observations, if there are enough data for narrow cells.
-    statistics_, rank_, condition_, features_
+    condition_, statistics_, rank_
         As for `LSTD`, of the last policy that was evaluated, or of the one that is kept.
 
     References
@@ -71,15 +176,90 @@ class LSPI(LeastSquares, PolicyIteration):
     Learning Research 4.
     """
 
-    _bayesian = "BLSPI"
 
-    basis: BasisLike | None = None  # type: ignore[assignment]
-    actions: int | None = None
+@dataclass(eq=False, repr=False)
+class BLSPI(PolicyIteration, Bayesian):
+    """A policy from logged transitions, and the posterior of its values.
+
+    As `LSPI`, but every policy is evaluated by `BLSTD`, and the next one is greedy in the
+    posterior mean, or in a lower bound that is c standard deviations below it:
+
+        pi(s) = argmax_a phi(s, a)'m - c (phi(s, a)'S phi(s, a))^1/2
+
+    Parameters
+    ----------
+    basis, actions, discount, max_iterations, tolerance, initial_policy, observation_space, columns
+        As for `LSPI`.
+    prior_precision, noise_precision, ridge
+        As for `BLSTD`.
+    pessimism : float
+        c, 0 or more. The larger it is, the more the policy avoids actions on which there are few
+        data. Predicted values do not depend on it.
+
+    Attributes
+    ----------
+    posterior_, weights_, condition_
+        As for `BLSTD`, of the last policy that was evaluated.
+    history_, converged_, cycle_, basis_, actions_, selection_
+        As for `LSPI`.
+
+    References
+    ----------
+    Tziortziotis, Dimitrakakis and Vazirgiannis, Randomised Bayesian Least-Squares Policy
+    Iteration, European Workshop on Reinforcement Learning, 2018.
+    """
+
     _: KW_ONLY
-    discount: float = 0.99
-    max_iterations: int = 20
-    tolerance: float = 1e-6
-    initial_policy: PolicyFunction | None = None
-    ridge: float = 1e-6
-    observation_space: gym.Space[Any] | None = None
-    columns: Columns | None = None
+    pessimism: float = 0.0
+
+    def _check(self) -> None:
+        super()._check()
+        check.not_negative("pessimism", self.pessimism)
+
+    def _kept(
+        self, found: Result, initial: BatchPolicy, problem: Problem, chunks: Iterable[Transitions]
+    ) -> Result:
+        if self.pessimism:  # the policies on the way are not greedy in their weights
+            return found
+        return super()._kept(found, initial, problem, chunks)
+
+    def _improve(self, problem: Problem, sums: PolicySums) -> Improvement:
+        if not self.pessimism:
+            return super()._improve(problem, sums)
+        found = self._solve(problem, sums)
+        assert found.posterior is not None
+        return found.weights, Pessimistic(found.posterior, self.pessimism)
+
+    def _find(
+        self, problem: Problem, chunks: Iterable[Transitions], callback: OnIteration | None
+    ) -> None:
+        super()._find(problem, chunks, callback)
+        self._log = first_rows(chunks)
+        self._values: ValuePosterior | None = None
+
+    def partial_fit(self, transitions: Data, callback: OnIteration | None = None) -> Self:
+        """Add transitions, as `LSPI.partial_fit`; values are estimated from the latest 50,000."""
+        before = getattr(self, "_log", None)
+        super().partial_fit(transitions, callback)
+        if before is not None:
+            log = joined([before, first_rows(self._read(transitions, again=True))])
+            self._log, self._values = log.rows(max(0, log.size - MOST_ROWS), log.size), None
+        return self
+
+    def value_posterior(self, env: gym.Env[Any, Any] | str | None = None) -> ValuePosterior:
+        """What the actions of the policy are worth; the argument is that of `policy`.
+
+        The values have all errors that are known of, see `rblspi.offline.values`, and not only
+        those that the posterior over the weights knows. They are estimated from the first 50,000
+        transitions at the first call, which may take some seconds. With ``pessimism``, the
+        posterior is the one that the policy acts by.
+        """
+        policy = self.policy(env)
+        if self._values is None:
+            self._values = value_posterior(policy, self._log)
+        posterior = policy.posterior if self.pessimism else self._values.posterior
+        return replace(self._values, policy=policy, posterior=posterior)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the policy and what its actions are worth to one file."""
+        self.value_posterior().save(path)

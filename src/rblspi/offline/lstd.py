@@ -1,23 +1,34 @@
-"""Least-squares temporal differences: the weights that solve A theta = b."""
+"""Values of a given policy by least-squares temporal differences, and their posterior."""
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
-from typing import Any
+import warnings
+from collections.abc import Iterable, Iterator
+from dataclasses import KW_ONLY, dataclass, field, replace
+from typing import Any, Self, TypeAlias
 
-import gymnasium as gym
 import numpy as np
-from scipy.linalg import lapack, svdvals
+from numpy.typing import NDArray
+from scipy.linalg import lapack
 
 from rblspi.core import check
 from rblspi.core.types import Vector
-from rblspi.data.columns import Columns
-from rblspi.features import BasisLike
+from rblspi.data.transitions import Transitions
+from rblspi.features import as_basis
+from rblspi.features.refinement import finer
 from rblspi.model.evidence import shrinkage
+from rblspi.model.posterior import ConditionWarning, Posterior
 from rblspi.model.statistics import Statistics
-from rblspi.offline.accumulation import PolicySums, Problem, require_finite
-from rblspi.offline.estimator import Estimator
-from rblspi.offline.policy_evaluation import PolicyEvaluation
+from rblspi.offline.accumulation import Data, require_finite
+from rblspi.offline.estimator import Estimator, Solution, numerical_rank
+from rblspi.offline.problem import PolicySums, Problem, sample_observations, sums_of_policy
+from rblspi.policies.given import FunctionPolicy, ListedActions, PolicyFunction, first_action
+
+#: What `fit` accepts as the policy: a function, the actions it takes, or nothing.
+PolicyLike: TypeAlias = PolicyFunction | NDArray[Any] | None
+
+
+# From sums to weights -----------------------------------------------------------------------------
 
 
 def solve(
@@ -43,38 +54,132 @@ def solve(
     return weights, 1.0 / reciprocal if reciprocal > 0.0 else np.inf
 
 
-def numerical_rank(statistics: Statistics) -> int:
-    """The rank of A without any ridge: how many weights the data determine."""
-    values = svdvals(statistics.drift)
-    threshold = values[0] * len(values) * np.finfo(np.float64).eps
-    return int((values > threshold).sum())
-
-
+@dataclass(eq=False, repr=False)
 class LeastSquares(Estimator):
     """Solves A theta = b for the weights; the base of LSTD and LSPI."""
 
-    ridge: float
+    _: KW_ONLY
+    ridge: float = 1e-6
 
     def _check(self) -> None:
-        if self.ridge != 0.0:
-            check.positive("ridge", self.ridge)
+        super()._check()
+        check.not_negative("ridge", self.ridge)
 
-    def _solve(self, problem: Problem, sums: PolicySums) -> Vector:
-        return solve(sums.statistics, self.ridge, problem.constant)[0]
-
-    def _conclude(self, problem: Problem, sums: PolicySums) -> None:
-        found = solve(sums.statistics, self.ridge, problem.constant)
-        self.weights_, self.condition_ = found
-        super()._conclude(problem, sums)
-
-    @property
-    def rank_(self) -> int:
-        """The rank of A: how many weights the data determine."""
-        return numerical_rank(self.statistics_)
+    def _solve(self, problem: Problem, sums: PolicySums) -> Solution:
+        return Solution(*solve(sums.statistics, self.ridge, problem.constant))
 
 
 @dataclass(eq=False, repr=False)
-class LSTD(LeastSquares, PolicyEvaluation):
+class Bayesian(Estimator):
+    """Computes the posterior given b = A theta + noise; the base of BLSTD and BLSPI."""
+
+    _: KW_ONLY
+    prior_precision: float | None = None
+    noise_precision: float | None = None
+    ridge: float = 1e-6
+
+    def _check(self) -> None:
+        super()._check()
+        check.positive("ridge", self.ridge)
+        for name in ("prior_precision", "noise_precision"):
+            if getattr(self, name) is not None:
+                check.positive(name, getattr(self, name))
+
+    def _solve(self, problem: Problem, sums: PolicySums) -> Solution:
+        require_finite(sums.statistics.gram, sums.statistics.cross, *sums.td_errors)
+        alpha, beta = self.prior_precision, self.noise_precision
+        if alpha is not None and beta is not None:
+            posterior = Posterior.from_statistics(sums.statistics, alpha, beta, self.ridge)
+        else:
+            posterior = Posterior.by_evidence(
+                sums.statistics, sums.td_errors, problem.constant, alpha, beta, self.ridge
+            )
+        require_finite(posterior.mean, posterior.factor, posterior.jitter)
+        return Solution(posterior.mean, posterior.condition, posterior)
+
+
+# The estimators -----------------------------------------------------------------------------------
+
+
+@dataclass(eq=False, repr=False)
+class PolicyEvaluation(Estimator):
+    """Estimates the values of a policy with one pass over the transitions."""
+
+    policy_: PolicyFunction | None = field(init=False)
+
+    def fit(self, transitions: Data, policy: PolicyLike = None) -> Self:
+        """Estimate the values of a policy.
+
+        Parameters
+        ----------
+        transitions : Transitions, tuple of their columns, or iterable of Transitions
+            For values of actions, they may come from any policy. For values of states, they must
+            come from the policy that is evaluated.
+        policy : callable or array of int
+            For values of actions: a function that maps a batch of next observations to actions,
+            or an array of the next actions, shape (N,). For values of states: None, because it is
+            the policy that collected the data.
+        """
+        chunks = self._read(transitions)
+        problem = self._problem(chunks)
+        return self._settle(problem, _sums_under(policy, problem, chunks), policy)
+
+    def partial_fit(self, transitions: Data, policy: PolicyLike = None) -> Self:
+        """Add transitions. The result is that of `fit` with all transitions so far.
+
+        The arguments are those of `fit`; the policy has to be the same in all calls. A function is
+        remembered and need not be passed again.
+        """
+        fitted = hasattr(self, "problem_")
+        chunks = self._read(transitions, again=fitted)
+        if not fitted:
+            problem = self._problem(chunks, look=False)
+            return self._settle(problem, _sums_under(policy, problem, chunks), policy)
+        policy = self.policy_ if policy is None else policy
+        more = _sums_under(policy, self.problem_, chunks)
+        return self._settle(self.problem_, self._sums.merge(more), policy)
+
+    def td_errors(self, transitions: Transitions) -> Vector:
+        """The TD error r + gamma Q(s', pi(s')) - Q(s, a) of every transition, shape (N,)."""
+        self._require_fitted()
+        if self.policy_ is None:
+            raise ValueError("TD errors need the policy as a function: pass one to fit")
+        log, policy = transitions, self.policy_
+        now = self.predict(log.observations, log.actions)
+        after = self.predict(log.next_observations, policy(log.next_observations))
+        ahead = log.discounts(self.discount) * np.where(log.terminated, 0.0, after)
+        errors: Vector = log.rewards + ahead - now
+        return errors
+
+    def _settle(self, problem: Problem, sums: PolicySums, policy: PolicyLike) -> Self:
+        self._conclude(problem, sums)
+        self.policy_ = policy if callable(policy) else None
+        return self
+
+
+def _sums_under(policy: PolicyLike, problem: Problem, chunks: Iterable[Transitions]) -> PolicySums:
+    if problem.actions is None:
+        if policy is not None:
+            raise ValueError(
+                "policy is given, but states are valued (actions=None) under the policy that "
+                "collected the data; set actions to evaluate another one"
+            )
+        return sums_of_policy(problem, first_action, chunks)
+    if policy is None:
+        raise ValueError(
+            "policy=None: actions are valued under a policy; give a function of the next "
+            "observations, or an array of next actions"
+        )
+    if callable(policy):
+        return sums_of_policy(problem, FunctionPolicy(policy), chunks)
+    listed = ListedActions(np.asarray(policy))
+    sums = sums_of_policy(problem, listed, chunks)
+    listed.require_exhausted()
+    return sums
+
+
+@dataclass(eq=False, repr=False)
+class LSTD(PolicyEvaluation, LeastSquares):
     """Values of a policy by least-squares temporal differences.
 
     With x = phi(s), y = phi(s') or 0 if s' is terminal, the weights of state values solve
@@ -104,14 +209,8 @@ class LSTD(LeastSquares, PolicyEvaluation):
     ----------
     weights_ : ndarray, shape (k,)
         theta.
-    statistics_ : Statistics
-        The sums A and b, and the Gram matrix.
-    rank_ : int
-        The rank of A: how many weights the data determine.
     condition_ : float
         The condition number of the system that was solved.
-    features_ : Features
-        The basis, built for the observation space.
 
     References
     ----------
@@ -119,12 +218,52 @@ class LSTD(LeastSquares, PolicyEvaluation):
     difference learning. Machine Learning 22.
     """
 
-    _bayesian = "BLSTD"
 
-    basis: BasisLike
-    actions: int | None = None
-    _: KW_ONLY
-    discount: float = 0.99
-    ridge: float = 1e-6
-    observation_space: gym.Space[Any] | None = None
-    columns: Columns | None = None
+@dataclass(eq=False, repr=False)
+class BLSTD(PolicyEvaluation, Bayesian):
+    """Values of a policy with their uncertainty, by Bayesian least-squares temporal differences.
+
+    The sums of `LSTD`, with C = sum x x', obey b = A theta + noise, noise ~ N(0, C / beta). With
+    the prior theta ~ N(0, I / alpha), the posterior is N(m, S):
+
+        S^-1 = alpha I + beta A'C^-1 A,    m = beta S A'C^-1 b
+
+    As alpha / beta goes to 0, the mean m becomes the solution of LSTD. The posterior is about the
+    values of this policy in this basis: what the basis cannot represent, it does not know.
+
+    Parameters
+    ----------
+    basis, actions, discount, observation_space, columns
+        As for `LSTD`.
+    prior_precision, noise_precision : float, optional
+        alpha and beta. What is not given is estimated: beta is the reciprocal of the mean squared
+        TD error, and alpha maximises the evidence, with a prior that does not shrink a constant.
+        Values, standard deviations and choices then have the units of the rewards, whatever these
+        are. With both, this is the model of the paper.
+    ridge : float
+        This multiple of the identity is added to C, which has to be invertible; positive.
+
+    Attributes
+    ----------
+    posterior_ : Posterior
+        N(m, S).
+    weights_ : ndarray, shape (k,)
+        m.
+    condition_ : float
+        The condition number of S, scaled to a diagonal of ones.
+
+    References
+    ----------
+    N. Tziortziotis and C. Dimitrakakis (2017). Bayesian inference for least squares temporal
+    difference regularization. ECML PKDD.
+    """
+
+
+def finer_fits(blstd: BLSTD, chunks: Iterable[Transitions]) -> Iterator[BLSTD]:
+    """The same evaluation of the same policy in finer versions of the basis."""
+    space = blstd.problem_.space
+    for basis in finer(as_basis(blstd.basis_), space, sample_observations(chunks)):
+        other = replace(blstd, basis=basis, observation_space=space)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConditionWarning)  # of a basis that nobody asked for
+            yield other.fit(chunks, blstd.policy_)

@@ -1,8 +1,8 @@
 """The basis and the ridge of a policy from logs, chosen by held-out episodes.
 
-Every candidate finds a policy by fitted Q iteration on one half of the episodes, and the other half
-tells what that policy is worth; then the halves change places. The first candidate is the default.
-Another one is taken only if its policy is worth more in both halves.
+Every candidate finds a policy by fitted Q iteration on one half of the episodes, and a `Judge`
+estimates the value of that policy from the other half; then the halves change places. The first
+candidate is the default. Another one is taken only if its policy is worth more in both halves.
 
 TD errors would not do as a criterion: they measure how well values are represented, not how good
 the policy is, and contain the noise of the transitions. Where the data are too few for a `Judge`,
@@ -16,15 +16,15 @@ from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
+from numpy.typing import NDArray
 
-from rblspi.core.types import Mask, Vector
-from rblspi.data.transitions import Transitions, concatenated
+from rblspi.core.types import Integers, Vector
+from rblspi.data.transitions import Transitions
 from rblspi.features import Basis, OneHot, RBFGrid, TileCoding
 from rblspi.features.default import basis_over, table_basis
-from rblspi.offline.accumulation import Problem, conformed, not_empty, over_chunks
-from rblspi.offline.fitted_q import fitted_q_iteration, greedy_in, on_observations
-from rblspi.offline.judge import Judge
-from rblspi.offline.observed_space import are_states
+from rblspi.offline.accumulation import first_chunks, first_rows, halves, over_chunks
+from rblspi.offline.fitted_q import fitted_q_iteration
+from rblspi.offline.problem import Problem, are_states
 from rblspi.policies.given import PolicyFunction
 
 #: the default ridge of fitted Q iteration, relative to the mean diagonal element of the Gram matrix
@@ -33,8 +33,10 @@ RIDGE = 1e-4
 OTHERS = {1: (6, 50), 2: (6, 20), 3: (3, 10)}
 #: standard deviations on either side of the mean that a basis covers
 REACH = 3.0
-#: transitions that are used for the choice
-MOST_ROWS = 50_000
+#: transitions for every cell and action, and the fewest and the most bins of a dimension
+ROWS_A_CELL, LEAST_BINS, MOST_BINS = 10, 8, 50
+#: averages that are taken at most; enough for a discount of 0.999
+REPETITIONS = 10_000
 
 
 class Candidate(NamedTuple):
@@ -63,24 +65,20 @@ def select(
     offered = candidates(chunks, space)
     log = first_rows(chunks)
     half = halves(log)
-    default_alone = Selection(offered[0].basis, offered[0].ridge, offered[:1])
+    default = Selection(offered[0].basis, offered[0].ridge, offered[:1])
     if len(offered) == 1 or not half.any():  # a single short episode has no other half
-        return default_alone
-    judges = [Judge.of(_part(log, held), actions, discount) for held in (half, ~half)]
+        return default
+    parts = [log.select(~half), log.select(half)]
+    judges = [Judge.of(held, actions, discount) for held in reversed(parts)]
     if not all(judge.can_tell for judge in judges):
-        return default_alone
-    tried = [
-        candidate._replace(
-            values=tuple(
-                judge.value(_learnt(candidate, _part(log, learnt), actions, discount))
-                for judge, learnt in zip(judges, (~half, half), strict=True)
-            )
-        )
-        for candidate in offered
-    ]
-    default = np.array(tried[0].values)
-    best = max(tried, key=lambda candidate: float((np.array(candidate.values) - default).min()))
-    return Selection(best.basis, best.ridge, tried)
+        return default
+    for place, candidate in enumerate(offered):
+        policies = [_learnt(candidate, part, actions, discount) for part in parts]
+        values = (judge.value(policy) for judge, policy in zip(judges, policies, strict=True))
+        offered[place] = candidate._replace(values=tuple(values))
+    of_default = np.array(offered[0].values)
+    best = max(offered, key=lambda tried: float((np.array(tried.values) - of_default).min()))
+    return Selection(best.basis, best.ridge, offered)
 
 
 def _learnt(
@@ -90,19 +88,21 @@ def _learnt(
     everywhere = gym.spaces.Box(-np.inf, np.inf, log.observations.shape[1:], np.float64)
     problem = Problem(candidate.basis.build(everywhere), everywhere, actions, discount)
     found = fitted_q_iteration(problem, [log], candidate.ridge, 300, 3e-3)
-    return on_observations(greedy_in(found.weights, problem), problem.features)
+    return problem.greedy_function(found.weights)
+
+
+# The bases that are compared ----------------------------------------------------------------------
 
 
 def candidates(chunks: Iterable[Transitions], space: gym.Space[Any] | None) -> list[Candidate]:
     """The bases that are compared; the first is the default."""
-    first = conformed(not_empty(next(iter(chunks), None), chunks))
+    first = first_chunks(chunks, 1)[0]
     table = OneHot() if space is None and are_states(first.observations) else None
     if space is not None:
         table = table_basis(space)
     if table is not None:
         return [Candidate(table, RIDGE)]
-    moments = over_chunks(chunks, _moments_of_chunk, Moments.merge)
-    low, high = moments.box(REACH)
+    low, high = over_chunks(chunks, Moments.of, Moments.merge).box(REACH)
     default = basis_over(low, high)
     if len(low) not in OTHERS:
         return [Candidate(default, RIDGE)]
@@ -125,6 +125,13 @@ class Moments(NamedTuple):
     low: Vector
     high: Vector
 
+    @staticmethod
+    def of(chunk: Transitions) -> Moments:
+        """Those of some transitions."""
+        rows = chunk.observations.reshape(chunk.size, -1).astype(np.float64)
+        sums = rows.sum(axis=0), (rows**2).sum(axis=0)
+        return Moments(len(rows), *sums, rows.min(axis=0), rows.max(axis=0))
+
     def merge(self, other: Moments) -> Moments:
         """The same for both sets of transitions."""
         return Moments(
@@ -145,28 +152,60 @@ class Moments(NamedTuple):
         return np.where(constant, low - 0.5, low), np.where(constant, low + 0.5, high)
 
 
-def _moments_of_chunk(chunk: Transitions) -> Moments:
-    rows = chunk.observations.reshape(chunk.size, -1).astype(np.float64)
-    return Moments(
-        len(rows), rows.sum(axis=0), (rows**2).sum(axis=0), rows.min(axis=0), rows.max(axis=0)
-    )
+# The value of a policy ----------------------------------------------------------------------------
 
 
-def first_rows(chunks: Iterable[Transitions]) -> Transitions:
-    """The first transitions, as many as are used for the choice."""
-    taken: list[Transitions] = []
-    for chunk in chunks:
-        taken.append(conformed(chunk))
-        if sum(part.size for part in taken) >= MOST_ROWS:
-            break
-    return concatenated(taken).rows(0, MOST_ROWS)
+class Judge(NamedTuple):
+    """Evaluates policies by averages over cells of the observations.
 
+    Averages over the transitions of a cell and an action are a contraction: repeating them
+    converges for every policy, whatever policy collected the data. Least squares in features that
+    overlap has no such guarantee. The price is the number of cells, which grows with the dimension.
+    Every dimension is cut into bins that hold as many observations each.
+    """
 
-def halves(log: Transitions) -> Mask:
-    """Every other episode; every other segment of a long one."""
-    half: Mask = log.segments() % 2 == 1
-    return half
+    log: Transitions
+    edges: list[Vector]  # of the bins of every dimension
+    actions: int
+    discount: float
 
+    @classmethod
+    def of(cls, log: Transitions, actions: int, discount: float) -> Judge:
+        """Make the bins as narrow as the number of transitions allows."""
+        columns = log.observations.reshape(log.size, -1).T
+        bins = int((log.size / (ROWS_A_CELL * actions)) ** (1.0 / len(columns)))
+        shares = np.arange(1, min(bins, MOST_BINS)) / min(max(bins, 1), MOST_BINS)
+        return cls(log, [np.quantile(x, shares) for x in columns], actions, discount)
 
-def _part(log: Transitions, rows: Mask) -> Transitions:
-    return log.select(rows)
+    @property
+    def can_tell(self) -> bool:
+        """Whether the bins are narrow enough."""
+        return all(len(edges) + 1 >= LEAST_BINS for edges in self.edges)
+
+    def value(self, policy: PolicyFunction) -> float:
+        """The mean value of a policy in the first states of the episodes.
+
+        Where a cell and action has no transitions, the value is the lowest of all.
+        """
+        log = self.log
+        here = self._places(log.observations, log.actions)
+        after = self._places(log.next_observations, np.asarray(policy(log.next_observations)))
+        size = self.actions * int(np.prod([len(edges) + 1 for edges in self.edges]))
+        count, discounts = np.bincount(here, minlength=size), log.discounts(self.discount)
+        values = np.zeros(size)
+        for _ in range(REPETITIONS):
+            targets = log.rewards + discounts * np.where(log.terminated, 0.0, values[after])
+            means = np.bincount(here, targets, size) / np.maximum(count, 1)
+            means[count == 0] = means[count > 0].min()
+            before, values = values, means
+            if np.abs(values - before).max() <= 1e-3 * values.std():
+                break
+        firsts = log.observations[log.starts()]
+        return float(values[self._places(firsts, np.asarray(policy(firsts)))].mean())
+
+    def _places(self, observations: NDArray[Any], actions: Integers) -> Integers:
+        """The number of the cell and action."""
+        place = np.zeros(len(observations), np.int64)
+        for edges, x in zip(self.edges, observations.reshape(len(place), -1).T, strict=True):
+            place = place * (len(edges) + 1) + np.searchsorted(edges, x)
+        return place * self.actions + actions

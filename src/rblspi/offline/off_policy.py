@@ -41,11 +41,10 @@ from rblspi.core import check
 from rblspi.core.types import Matrix, Vector
 from rblspi.data.transitions import Transitions
 from rblspi.features import BasisLike
-from rblspi.offline.accumulation import Data, batch_rows, chunks_of, require_finite
-from rblspi.offline.blstd import BLSTD, finer_fits
+from rblspi.offline.accumulation import Data, batch_rows, chunks_of, first_rows, require_finite
 from rblspi.offline.fitted_q import attainable, conceivable
-from rblspi.offline.model_selection import first_rows
-from rblspi.offline.observed_space import are_states
+from rblspi.offline.lstd import BLSTD, finer_fits
+from rblspi.offline.problem import are_states
 from rblspi.offline.support import BAD, followed, support_of, worst
 from rblspi.policies.given import PolicyFunction
 

@@ -20,7 +20,7 @@ from scipy.spatial import KDTree
 
 from rblspi.core.types import Integers, Mask, Vector
 from rblspi.data.transitions import Transitions
-from rblspi.offline.observed_space import are_states
+from rblspi.offline.problem import are_states
 from rblspi.policies.given import PolicyFunction
 
 #: paths that are followed: the error of a share is at most 3%

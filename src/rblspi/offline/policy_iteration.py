@@ -1,4 +1,4 @@
-"""Approximate policy iteration on a fixed set of transitions: what LSPI and BLSPI share.
+"""Approximate policy iteration on a fixed set of transitions.
 
 Least squares depends on a policy only through its actions in the next states of the data. If these
 actions equal those of the preceding policy, policy iteration has converged; if they equal those of
@@ -9,125 +9,51 @@ cycle with the same probability. Its sums are the mean of their sums, so it is e
 other policy, and iteration continues with the policy that is greedy in its values. If the same
 cycle occurs a second time, the policy is kept that has the highest mean value in the next states
 of the data, by its own evaluation.
-
-If the basis is chosen, iteration starts from the policy of fitted Q iteration, and of all policies
-on the way the one is kept that a `Judge` values most.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from functools import partial
-from typing import NamedTuple, Self, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from rblspi.core.types import Vector
 from rblspi.data.transitions import Transitions
-from rblspi.offline.accumulation import (
-    Data,
-    PolicySums,
-    Problem,
-    require_finite,
-    sums_of_policy,
-)
-from rblspi.offline.fitted_q import fitted_q_iteration, greedy_in, on_observations
-from rblspi.offline.iterations import Iteration, OnIteration
-from rblspi.offline.judge import Judge
-from rblspi.offline.model_selection import first_rows
-from rblspi.offline.policy_learner import PolicyLearner
-from rblspi.policies.choice import Greedy
-from rblspi.policies.given import BatchPolicy, FunctionPolicy, PolicyFunction, first_action
+from rblspi.offline.accumulation import require_finite
+from rblspi.offline.problem import PolicySums, Problem, sums_of_policy
+from rblspi.policies.given import BatchPolicy
 
 #: The weights of a policy's action values, (k,), and the better policy that follows from them.
 Improvement: TypeAlias = tuple[Vector, BatchPolicy]
 
 
-class PolicyIteration(PolicyLearner):
-    """Finds a policy, with one pass over the transitions for every policy that is evaluated."""
+class ConvergenceWarning(UserWarning):
+    """Policy iteration ended before it converged."""
 
-    initial_policy: PolicyFunction | None
-    _sums: PolicySums  # over all transitions so far
 
-    def _find(
-        self, problem: Problem, chunks: Iterable[Transitions], callback: OnIteration | None
-    ) -> None:
-        initial = self._initial_policy(problem, chunks)
-        improve = partial(self._improve, problem)
-        goals = (int(self.max_iterations), float(self.tolerance))
-        found = iterate(chunks, problem, improve, initial, *goals, callback)
-        if self.selection_ is not None:
-            found = self._kept(found, initial, problem, chunks)
-        self._settle(problem, found)
+class Iteration(NamedTuple):
+    """The evaluation of one policy.
 
-    def partial_fit(self, transitions: Data, callback: OnIteration | None = None) -> Self:
-        """Add transitions, and iterate again from the policy that was found so far.
+    The first policy is the initial one. A mixture consists of several earlier policies. Any other
+    policy is greedy in the weights of the preceding iteration.
 
-        Sums over the new transitions follow every policy, and are merged with those over the
-        earlier ones, which are no longer needed: their next actions stay those of the policy that
-        was found from them. The first call is `fit`.
-        """
-        if not hasattr(self, "_sums"):
-            return self.fit(transitions, callback)
-        chunks, before = self._read(transitions, again=True), self._sums
-        problem = Problem(self.features_, self.observation_space_, self.actions_, self.discount)
-        policy = self._improve(problem, before)[1]
-        goals = (int(self.max_iterations), float(self.tolerance))
-        found = iterate(
-            chunks,
-            problem,
-            lambda sums: self._improve(problem, before.merge(sums)),
-            policy,
-            *goals,
-            callback,
-        )
-        self._settle(problem, found._replace(sums=before.merge(found.sums)))
-        self.n_iter_ = len(self.history_)
-        self._warn_unless_converged()
-        return self
+    ``policy`` is a digest of the policy's actions in the next states of the data; for a mixture,
+    "mixture" and the digest of the policy that closed the cycle. ``changed`` counts the next
+    states in which its action differs from that of the preceding policy. For the first policy,
+    it counts the next states that are not terminal; for a mixture, it is 0.
+    """
 
-    def _settle(self, problem: Problem, found: Result) -> None:
-        self._sums, self.history_, self.converged_, self.cycle_ = found
-        self._conclude(problem, self._sums)
+    weights: Vector  # of the policy's action values, (k,)
+    policy: str
+    changed: int
+    change: float  # of the weights, relative to their length; infinite for the first policy
+    mixed: int = 1  # the number of policies in a mixture
 
-    def _check_tolerance(self) -> None:
-        if self.tolerance != 0.0:
-            super()._check_tolerance()
 
-    def _improve(self, problem: Problem, sums: PolicySums) -> Improvement:
-        """Compute the weights from the sums of a policy, and the policy that is greedy in them."""
-        weights = self._solve(problem, sums)
-        return weights, Greedy(weights.reshape(problem.blocks, -1))
-
-    def _kept(
-        self, found: Result, initial: BatchPolicy, problem: Problem, chunks: Iterable[Transitions]
-    ) -> Result:
-        """The policy of the path that is worth most in cells of the observations."""
-        judge = Judge.of(first_rows(chunks), problem.blocks, problem.discount)
-        if not judge.can_tell:
-            return found
-        path = [greedy_in(iteration.weights, problem) for iteration in found.history]
-        values = [judge.value(on_observations(policy, problem.features)) for policy in path]
-        pure = [i for i, iteration in enumerate(found.history) if iteration.mixed == 1]
-        best = max(pure, key=lambda i: (values[i], i))
-        if best == len(path) - 1:
-            return found
-        evaluated = initial if best == 0 else path[best - 1]
-        return found._replace(sums=sums_of_policy(problem, evaluated, chunks), converged=False)
-
-    def _initial_policy(self, problem: Problem, chunks: Iterable[Transitions]) -> BatchPolicy:
-        if self.initial_policy is None:
-            if self.selection_ is None:
-                return first_action
-            found = fitted_q_iteration(problem, chunks, self.selection_.ridge, 500, 1e-3)
-            return greedy_in(found.weights, problem)
-        if not callable(self.initial_policy):
-            raise TypeError(
-                f"initial_policy={self.initial_policy!r} must be a function from a batch of "
-                "observations to actions, or None for the first action everywhere"
-            )
-        return FunctionPolicy(self.initial_policy)
+#: Called with every iteration as soon as it is done.
+OnIteration: TypeAlias = Callable[[Iteration], object]
 
 
 class Result(NamedTuple):

@@ -5,36 +5,28 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterable
-from copy import copy
 from typing import Any, Self
 
-import gymnasium as gym
 import numpy as np
-from numpy.typing import ArrayLike
 
 from rblspi.core import check
 from rblspi.data.transitions import Transitions
-from rblspi.features import BasisLike
-from rblspi.offline.accumulation import Data, Problem, over_chunks
+from rblspi.offline.accumulation import Data, over_chunks
 from rblspi.offline.estimator import Estimator
-from rblspi.offline.iterations import ConvergenceWarning, Iteration, OnIteration
 from rblspi.offline.model_selection import Selection, candidates, select
 from rblspi.offline.off_policy import policy_value
-from rblspi.policies.linear import LinearPolicy
+from rblspi.offline.policy_iteration import ConvergenceWarning, Iteration, OnIteration
+from rblspi.offline.problem import Problem
 
 
 class PolicyLearner(Estimator):
     """Finds a policy; a basis or number of actions that is None follows from the data."""
 
-    basis: BasisLike | None  # type: ignore[assignment]
-
-    basis_: BasisLike
-    actions_: int
-    selection_: Selection | None
     max_iterations: int
     tolerance: float
 
-    n_iter_: int
+    actions_: int
+    selection_: Selection | None
     converged_: bool
     cycle_: int
     history_: list[Iteration]
@@ -50,11 +42,8 @@ class PolicyLearner(Estimator):
         callback : callable, optional
             Called with every `Iteration` when it is done.
         """
-        check.count("max_iterations", self.max_iterations)
-        self._check_tolerance()
         chunks = self._read(transitions)
         self._find(self._problem(chunks), chunks, callback)
-        self.n_iter_ = len(self.history_)
         self._warn_unless_converged()
         return self
 
@@ -67,17 +56,9 @@ class PolicyLearner(Estimator):
         self._require_fitted()
         chunks = self._read(transitions, again=True)
         basis = candidates(chunks, self.observation_space)[0].basis
-        policy = self._choosing_policy()
-        return policy_value(chunks, policy, basis, self.actions_, discount=self.discount).mean
-
-    @abstractmethod
-    def _find(
-        self, problem: Problem, chunks: Iterable[Transitions], callback: OnIteration | None
-    ) -> None:
-        """Find the policy, and set the fitted attributes."""
-
-    def _check_tolerance(self) -> None:
-        check.positive("tolerance", self.tolerance)
+        return policy_value(
+            chunks, self.policy(), basis, self.actions_, discount=self.discount
+        ).mean
 
     def act(self, observations: Any) -> Any:
         """The actions of the policy in a batch of observations, shape (N,), or in a single one.
@@ -86,44 +67,43 @@ class PolicyLearner(Estimator):
         names, others are numbers.
         """
         batches, single = self._batches(observations)
-        policy = self._choosing_policy()
+        policy = self.policy()
         actions = np.concatenate([policy(batch) for batch in batches])
         return policy.named(actions[0] if single else actions)
 
-    def policy(self, env: gym.Env[Any, Any] | str | None = None) -> LinearPolicy:
-        """The policy that was found; the argument is that of `LSTD.policy`."""
-        return self._choosing_policy(env)
+    @property
+    def n_iter_(self) -> int:
+        """The number of iterations."""
+        return len(self.history_)
 
-    def _choosing_policy(self, env: gym.Env[Any, Any] | str | None = None) -> LinearPolicy:
-        """The policy with what it needs to choose actions."""
-        self._require_fitted()
-        return super(PolicyLearner, self._settled()).policy(env)
+    @abstractmethod
+    def _find(
+        self, problem: Problem, chunks: Iterable[Transitions], callback: OnIteration | None
+    ) -> None:
+        """Find the policy, and set the fitted attributes."""
 
-    def _columns(self, actions: ArrayLike | None, count: int) -> tuple[Any, Any]:
-        return super(PolicyLearner, self._settled())._columns(actions, count)
+    def _check(self) -> None:
+        super()._check()
+        check.count("max_iterations", self.max_iterations)
 
     def _problem(self, chunks: Iterable[Transitions], look: bool = True) -> Problem:
         self._check()
-        discount = check.fraction("discount", self.discount)
-        if self.actions is None and self.action_names_:
-            self.actions_ = len(self.action_names_)
-        elif self.actions is None:
-            known = getattr(chunks, "actions", None)  # a log may tell of actions that it lacks
-            seen = known if isinstance(known, int) else None
-            self.actions_ = seen or over_chunks(chunks, _actions_in_chunk, max)
-        else:
-            self.actions_ = check.count("actions", self.actions)
-        self.selection_ = None
-        chosen = self.basis
-        if chosen is None:
-            self.selection_ = select(chunks, self.actions_, discount, self.observation_space)
-            chosen = self.selection_.basis
-        self.basis_ = chosen
-        return super(PolicyLearner, self._settled())._problem(chunks, look)
+        discount, space = self.discount, self.observation_space
+        actions, basis, self.selection_ = self._number_of_actions(chunks), self.basis, None
+        if basis is None:
+            self.selection_ = select(chunks, actions, discount, space)
+            basis = self.selection_.basis
+        self.basis_ = basis
+        return Problem.of(basis, actions, discount, space, chunks, look)
 
-    def _settled(self) -> Self:
-        """A copy in which nothing is left to choose."""
-        return copy(self).set_params(basis=self.basis_, actions=self.actions_)
+    def _number_of_actions(self, chunks: Iterable[Transitions]) -> int:
+        if self.actions is not None:
+            return check.count("actions", self.actions)
+        if self.action_names_:
+            return len(self.action_names_)
+        known = getattr(chunks, "actions", None)  # a log may tell of actions that it lacks
+        seen = known if isinstance(known, int) else None
+        return seen or over_chunks(chunks, lambda chunk: 1 + int(chunk.actions.max()), max)
 
     def _warn_unless_converged(self) -> None:
         if self.cycle_:
@@ -140,7 +120,3 @@ class PolicyLearner(Estimator):
             ConvergenceWarning,
             stacklevel=3,
         )
-
-
-def _actions_in_chunk(chunk: Transitions) -> int:
-    return 1 + int(chunk.actions.max())

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from rblspi.data.transitions import Transitions
 from rblspi.offline.local_model import follow_in_model
-from rblspi.offline.observed_space import are_states
 from rblspi.offline.paths import Paths, first_states, follow
+from rblspi.offline.problem import are_states
 from rblspi.policies.given import PolicyFunction
 
 GOOD, DOUBTFUL, BAD = WORDS = ("good", "doubtful", "bad")

@@ -20,13 +20,13 @@ from rblspi.core.types import Integers, Mask, Matrix, Vector
 from rblspi.data.transitions import Transitions
 from rblspi.features import BasisLike
 from rblspi.model.posterior import ConditionWarning
-from rblspi.offline.accumulation import Data, chunks_of
-from rblspi.offline.blstd import BLSTD
+from rblspi.offline.accumulation import Data, chunks_of, first_rows, halves
 from rblspi.offline.comparison import Comparison, compare
 from rblspi.offline.fitted_q import attainable
-from rblspi.offline.model_selection import candidates, first_rows, halves
-from rblspi.offline.observed_space import are_states
+from rblspi.offline.lstd import BLSTD
+from rblspi.offline.model_selection import candidates
 from rblspi.offline.paths import Paths, first_states, follow_log
+from rblspi.offline.problem import are_states
 from rblspi.offline.support import (
     BAD,
     DOUBTFUL,

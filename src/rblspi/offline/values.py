@@ -36,11 +36,11 @@ from rblspi.data.transitions import Transitions
 from rblspi.features import Basis, OneHot
 from rblspi.model.posterior import ConditionWarning, Posterior
 from rblspi.model.statistics import Statistics
-from rblspi.offline.blstd import BLSTD, finer_fits
 from rblspi.offline.fitted_q import attainable
 from rblspi.offline.local_model import Followed, LocalModel, models_of_halves, usual_distance
-from rblspi.offline.observed_space import are_states
+from rblspi.offline.lstd import BLSTD, finer_fits
 from rblspi.offline.paths import REST
+from rblspi.offline.problem import are_states
 from rblspi.policies.given import PolicyFunction
 from rblspi.policies.linear import LinearPolicy
 from rblspi.policies.values import ValuePosterior
