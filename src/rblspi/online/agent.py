@@ -96,7 +96,7 @@ class Agent(ABC):
     """An agent that learns online from any Gymnasium environment with discrete actions.
 
     A subclass is one algorithm: compiled `functions`, the `_initial_state` they work on, and the
-    weights it acts by. Its settings are declared as `Setting`s.
+    weights it acts by. Its settings are class attributes, each a `Setting`.
 
     One thread at a time learns. Other threads may predict, save and look meanwhile: they wait
     until the steps under way are done.
