@@ -258,9 +258,9 @@ def test_doubly_robust_estimates_of_logged_episodes_are_their_returns():
         actions=np.zeros_like(log.actions),
     )
     episodes = episodes_of(log, always(0), OneHot(), 1, DISCOUNT)
-    model = solve(sums(episodes, np.ones(log.size)), 0.01)
+    model = solve(episodes, sums(episodes), 0.01)
     model = model._replace(weights=np.random.default_rng(5).normal(size=len(model.weights)))
-    terms = corrected(episodes, model, DISCOUNT**episodes.times)
+    terms = corrected(model, DISCOUNT**episodes.times)
     np.testing.assert_allclose(terms, returns_of(log, DISCOUNT), rtol=1e-10)
 
 

@@ -10,10 +10,9 @@ from rblspi.features import OneHot
 from rblspi.offline.doubly_robust import corrected
 from rblspi.offline.episodes import episodes_of
 from rblspi.offline.estimates import Estimates, estimates
-from rblspi.offline.fqe import fit, repeat
 from rblspi.offline.importance_sampling import ratios_of, value_of, weights_of
 from rblspi.offline.influence import Estimate, effective_size
-from rblspi.offline.linear_values import LinearValues, solve, sums, unsupported
+from rblspi.offline.linear_values import regressions_converge, solve, sums, unsupported
 from tests.support.garnet import Garnet
 from tests.support.logs import unmarked
 
@@ -87,10 +86,19 @@ def test_with_the_policys_own_data_all_methods_come_to_the_mean_return():
 
 def test_repeated_regression_converges_to_the_solution_of_lstd():
     garnet, log, _ = problem()
-    statistics = sums(gathered(garnet, log), np.ones(log.size))
+    episodes = gathered(garnet, log)
+    statistics = sums(episodes)
     for ridge in (1e-6, 0.01):
-        lstd = solve(statistics, ridge).weights
-        np.testing.assert_allclose(repeat(statistics, ridge), lstd, rtol=1e-7, atol=1e-7)
+        assert regressions_converge(statistics, ridge)
+        model, values = solve(episodes, statistics, ridge), np.zeros((2, 6))
+        penalty = ridge  # of indicators, whose mean square is 1
+        for _ in range(1000):
+            ahead = values[episodes.ahead, log.next_observations] * DISCOUNT
+            targets = episodes.rewards + np.where(log.terminated, 0.0, ahead)
+            values = np.zeros((2, 6))
+            np.add.at(values, (log.actions, log.observations), targets)
+            values /= np.diagonal(statistics.gram, axis1=1, axis2=2) + penalty
+        np.testing.assert_allclose(values.ravel(), model.weights, rtol=1e-7, atol=1e-7)
 
 
 def test_where_the_regression_diverges_there_is_no_estimate():
@@ -111,11 +119,11 @@ def test_where_the_regression_diverges_there_is_no_estimate():
 def test_densities_turn_rewards_into_the_value():
     garnet, log, _ = problem()
     episodes = gathered(garnet, log)
-    model = solve(sums(episodes, np.ones(log.size)), 1e-9)
-    by_densities = episodes.centre + model.densities(episodes) @ episodes.rewards
-    assert model.value(episodes) == pytest.approx(by_densities, rel=1e-6)
+    model = solve(episodes, sums(episodes), 1e-9)
+    by_densities = episodes.centre + model.densities() @ episodes.rewards
+    assert model.value == pytest.approx(by_densities, rel=1e-6)
     # and correcting Q by the densities on its own data changes nothing
-    assert model.densities(episodes) @ model.errors(episodes) == pytest.approx(0.0, abs=1e-6)
+    assert model.densities() @ model.errors() == pytest.approx(0.0, abs=1e-6)
 
 
 # Importance sampling -------------------------------------------------------------------------
@@ -185,14 +193,14 @@ def test_what_was_cut_off_is_bounded_by_the_rewards_of_the_log():
 def test_doubly_robust_is_the_textbooks_recursion():
     garnet, log, propensities = problem(ends=0.1)
     episodes = gathered(garnet, log)
-    model = fit(sums(episodes, np.ones(log.size)), 0.01)
+    model = solve(episodes, sums(episodes), 0.01)
     ratios = ratios_of(episodes, propensities)
     weights = weights_of(episodes, ratios, least=0.0)
     steps = np.arange(log.size) - episodes.starts[episodes.episode]
     used = steps < weights.horizon
     assert used.all()
     g = DISCOUNT**steps * weights.weights[steps, episodes.episode]
-    found = corrected(episodes, model, g)
+    found = corrected(model, g)
     q = episodes.centre + model.weights.reshape(2, 6)
     for i, start in enumerate(episodes.starts):
         rows = slice(start, start + episodes.lengths[i])
@@ -203,9 +211,9 @@ def test_doubly_robust_is_the_textbooks_recursion():
         expected = stepwise_doubly_robust(log.rewards[rows], ratios[rows], taken, v, DISCOUNT)
         assert found[i] == pytest.approx(expected, rel=1e-9, abs=1e-9)
     # with Q = 0 it is importance sampling
-    nothing = LinearValues(np.full(12, -episodes.centre), model.drift)
+    nothing = model._replace(weights=np.full(12, -episodes.centre))
     plain = value_of(weights, DISCOUNT, 0.0, normalised=False)[0]
-    assert corrected(episodes, nothing, g).mean() == pytest.approx(plain, rel=1e-9)
+    assert corrected(nothing, g).mean() == pytest.approx(plain, rel=1e-9)
 
 
 def test_with_an_exact_q_and_no_noise_doubly_robust_is_the_models_value():
@@ -214,8 +222,8 @@ def test_with_an_exact_q_and_no_noise_doubly_robust_is_the_models_value():
     log, _ = garnet.log(rng, 40, 10, garnet.following(0.5), noise=0.0)
     episodes = gathered(garnet, log)
     exact = garnet.action_values(DISCOUNT).T.ravel() - episodes.centre
-    model = LinearValues(exact, (np.eye(12), np.arange(12)))
-    terms = corrected(episodes, model, rng.standard_normal(log.size))
+    model = solve(episodes, sums(episodes), 0.01)._replace(weights=exact)
+    terms = corrected(model, rng.standard_normal(log.size))
     np.testing.assert_allclose(terms, garnet.values(DISCOUNT)[episodes.firsts], rtol=1e-9)
 
 
@@ -278,7 +286,7 @@ def test_an_action_that_was_never_taken_widens_the_interval_and_is_said():
     assert "without data" in without.note
     assert "without data" not in whole.note
     episodes = gathered(garnet, part)
-    missing = unsupported(episodes, sums(episodes, np.ones(part.size)))
+    missing = unsupported(episodes, sums(episodes))
     assert without.high - without.low > missing * np.ptp(part.rewards) / (1 - DISCOUNT) > 1.0
     assert without.low < garnet.values(DISCOUNT).mean() < without.high
 

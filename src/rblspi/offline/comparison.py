@@ -13,17 +13,15 @@ import math
 from typing import Any, NamedTuple
 
 import gymnasium as gym
-import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import stdtrit
 
 from rblspi.core import check
-from rblspi.core.types import Vector
 from rblspi.features import BasisLike, as_basis
 from rblspi.features.refinement import finer
 from rblspi.offline.accumulation import Data
 from rblspi.offline.episodes import Episodes, episodes_of
-from rblspi.offline.linear_values import solve, sums, unsupported
+from rblspi.offline.influence import reach, standard_error
+from rblspi.offline.linear_values import LinearValues, solve, sums, unsupported
 from rblspi.policies.given import PolicyFunction
 
 #: observations from which finer versions of a basis are made
@@ -56,16 +54,6 @@ class Comparison(NamedTuple):
             f"the policy is worth {self.mean:+.4g} (between {self.low:+.4g} and {self.high:+.4g}) "
             f"compared with {self.baseline:.4g}: {verdict}"
         )
-
-
-class _Side(NamedTuple):
-    """One of the two values."""
-
-    value: float
-    influences: Vector  # of all segments
-    below: float  # how much lower, and higher, the value may be because data are missing
-    above: float
-    unsupported: float
 
 
 def compare(
@@ -101,35 +89,25 @@ def compare(
         As for `estimates`.
     """
     confidence, ridge = check.fraction("confidence", confidence), check.positive("ridge", ridge)
-    settings = (actions, discount, first_observations)
-    candidate = episodes_of(transitions, policy, basis, *settings, observation_space)
-    log, space = candidate.log, candidate.problem.space
-
-    def sides(mine: Episodes, basis: BasisLike) -> tuple[_Side, _Side]:
-        theirs = mine.of_states()
-        if baseline is not None:
-            theirs = episodes_of(log, baseline, basis, *settings, space)
-        return _side(mine, ridge), _side(theirs, ridge)
-
-    mine, theirs = sides(candidate, basis)
-    mean, influences = mine.value - theirs.value, mine.influences - theirs.influences
-    sample = np.asarray(log.observations[:: math.ceil(log.size / SAMPLE)])
-    others = (
-        sides(episodes_of(log, policy, other, *settings, space), other)
-        for other in finer(as_basis(basis), space, sample)
+    mine = episodes_of(
+        transitions, policy, basis, actions, discount, first_observations, observation_space
     )
-    changes = (abs(one.value - other.value - mean) for one, other in others)
-    basis_std, count = max(changes, default=0.0), len(influences)
-    sampling_std = math.sqrt(count) * float(influences.std(ddof=1)) if count > 1 else math.inf
-    half = math.hypot(sampling_std, basis_std)
-    half *= float(stdtrit(max(count - 1, 1), 0.5 + confidence / 2.0))
-    low, high = mean - half - mine.below - theirs.above, mean + half + mine.above + theirs.below
+    theirs = mine.of_states() if baseline is None else mine.under(baseline)
+    (model, missing), (other, missing_there) = (_solved(side, ridge) for side in (mine, theirs))
+    mean, influences = model.value - other.value, model.influences() - other.influences()
+    sampling_std, basis_std = standard_error(influences), 0.0
+    sample = mine.log.observations[:: math.ceil(mine.log.size / SAMPLE)]
+    for finer_basis in finer(as_basis(basis), mine.problem.space, sample):
+        one, two = (_solved(side.in_basis(finer_basis), ridge)[0] for side in (mine, theirs))
+        basis_std = max(basis_std, abs(one.value - two.value - mean))
+    half = reach(len(influences), confidence) * math.hypot(sampling_std, basis_std)
+    low, high = mine.widened(mean - half, mean + half, missing)
+    least, greatest = theirs.widened(-high, -low, missing_there)
     stds = sampling_std, basis_std
-    return Comparison(mean, low, high, mine.value, theirs.value, *stds, mine.unsupported)
+    return Comparison(mean, -greatest, -least, model.value, other.value, *stds, missing)
 
 
-def _side(episodes: Episodes, ridge: float) -> _Side:
-    statistics = sums(episodes, np.ones(episodes.log.size))
-    model, missing = solve(statistics, ridge), unsupported(episodes, statistics)
-    below, above = (missing * room if missing else 0.0 for room in episodes.room)
-    return _Side(model.value(episodes), model.influences(episodes), below, above, missing)
+def _solved(episodes: Episodes, ridge: float) -> tuple[LinearValues, float]:
+    """The values of one policy, and the share of them that has no data."""
+    statistics = sums(episodes)
+    return solve(episodes, statistics, ridge), unsupported(episodes, statistics)

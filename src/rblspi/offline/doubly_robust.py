@@ -23,33 +23,41 @@ from typing import NamedTuple
 import numpy as np
 
 from rblspi.core.types import Mask, Vector
-from rblspi.model.statistics import Statistics
 from rblspi.offline.episodes import Episodes
-from rblspi.offline.fqe import DIVERGES, fit
 from rblspi.offline.importance_sampling import weights_of
 from rblspi.offline.influence import Estimate, effective_size, estimate, unknown
-from rblspi.offline.linear_values import LinearValues, solve, sums
+from rblspi.offline.linear_values import (
+    DIVERGES,
+    LinearValues,
+    regressions_converge,
+    solve,
+    sums,
+)
 
 
 class Half(NamedTuple):
     """What is fitted to one half of the episodes, for the other half."""
 
     model: LinearValues
-    statistics: Statistics
+    densities: Vector  # h'phi(s, a), (N,)
     there: Mask  # the episodes of the other half (E,)
 
 
 def cross_fitted(episodes: Episodes, ridge: float) -> list[Half] | str:
-    """Q from each half of the episodes; or why there is none."""
+    """Q and h from each half of the episodes; or why there are none.
+
+    The ridge of h is what one transition adds to the sums, so that a state that is in the other
+    half only does not count as infinitely more frequent.
+    """
     if episodes.count < 2:
         return "needs at least two episodes, one to fit Q and one to correct it"
-    halves = []
-    for there in (episodes.half, ~episodes.half):
+    halves, half = [], episodes.half()
+    for there in (half, ~half):
         statistics = sums(episodes, np.where(there[episodes.episode], 0.0, 1.0))
-        model = fit(statistics, ridge)
-        if model is None:
+        if not regressions_converge(statistics, ridge):
             return DIVERGES
-        halves.append(Half(model, statistics, there))
+        densities = (~there).sum() * solve(episodes, statistics, 1.0).densities()
+        halves.append(Half(solve(episodes, statistics, ridge), densities, there))
     return halves
 
 
@@ -63,30 +71,17 @@ def doubly_robust(
     rho = weights.weights[steps[used], episodes.episode[used]]
     g[used] = episodes.problem.discount ** episodes.times[used] * rho
     found = _estimate("doubly robust", episodes, halves, [g, g], confidence)
-    return found._replace(
-        effective=effective_size(weights.last),
-        size=episodes.count,
-        unit="episodes",
-        note=found.note or weights.note("are the model's"),
-    )
+    found = found._replace(size=episodes.count, effective=effective_size(weights.last))
+    note = found.note or weights.note("are the model's")
+    return found._replace(unit="episodes", note=note)
 
 
 def marginalised_doubly_robust(
     episodes: Episodes, halves: list[Half] | str, confidence: float
 ) -> Estimate:
     """The doubly robust estimate with densities that are linear in the features."""
-    corrections = [] if isinstance(halves, str) else [_densities(episodes, h) for h in halves]
+    corrections = [] if isinstance(halves, str) else [half.densities for half in halves]
     return _estimate("marginalised doubly robust", episodes, halves, corrections, confidence)
-
-
-def _densities(episodes: Episodes, half: Half) -> Vector:
-    """h'phi(s, a) of every transition, from the sums of one half.
-
-    The ridge is what one transition adds to the sums, so that a state that is in the other half
-    only does not count as infinitely more frequent.
-    """
-    densities: Vector = (~half.there).sum() * solve(half.statistics, 1.0).densities(episodes)
-    return densities
 
 
 def _estimate(
@@ -102,35 +97,28 @@ def _estimate(
     terms, through = np.empty(episodes.count), np.zeros(episodes.count)
     densities = np.zeros(episodes.log.size)
     for half, g in zip(halves, corrections, strict=True):
-        terms[half.there] = corrected(episodes, half.model, g)[half.there]
+        terms[half.there] = corrected(half.model, g)[half.there]
         rows = half.there[episodes.episode]
-        v = half.model.densities(episodes, left_to_model(episodes, half.there, g))
+        v = half.model.densities(left_to_model(episodes, half.there, g))
         densities[rows] = g[rows]
-        effects = np.where(rows, 0.0, v * half.model.errors(episodes))
+        effects = np.where(rows, 0.0, v * half.model.errors())
         through += np.bincount(episodes.episode, effects)
     influences = (terms - terms.mean()) / episodes.count + through
-    return estimate(
-        *(method, float(terms.mean()), influences, confidence),
-        weights=densities,
-        unit="transitions",
-    )
+    return estimate(method, float(terms.mean()), influences, confidence, densities)
 
 
-def corrected(episodes: Episodes, model: LinearValues, g: Vector) -> Vector:
+def corrected(model: LinearValues, g: Vector) -> Vector:
     """The doubly robust estimate of every episode, given a Q that does not depend on it."""
-    first = model.first_values(episodes)
-    correction = np.bincount(episodes.episode, g * model.errors(episodes))
+    episodes, first = model.episodes, model.of_first_states()
+    correction = np.bincount(episodes.episode, g * model.errors())
     terms: Vector = correction + (first if episodes.sampled else first.mean())
     return terms
 
 
 def left_to_model(episodes: Episodes, there: Mask, g: Vector) -> Vector:
     """The u of the episodes ``there``, times their share of all episodes, shape (k,)."""
-    log, chosen = episodes.log, there if episodes.sampled else np.ones(len(episodes.firsts))
-    shares = chosen / chosen.sum() * there.mean()
+    chosen = there if episodes.sampled else np.ones(len(episodes.firsts))
     weights = np.where(there[episodes.episode], g, 0.0) / episodes.count
-    going_on = np.where(log.terminated, 0.0, episodes.discounts) * weights
-    first = episodes.weighted_features(episodes.firsts, episodes.first_actions, shares)
-    now = episodes.weighted_features(log.observations, log.actions, weights)
-    ahead = episodes.weighted_features(log.next_observations, episodes.ahead, going_on)
-    return first - now + ahead
+    going_on = np.where(episodes.log.terminated, 0.0, episodes.discounts) * weights
+    first = episodes.first.sum(chosen / chosen.sum() * there.mean())
+    return first - episodes.now.sum(weights) + episodes.after.sum(going_on)

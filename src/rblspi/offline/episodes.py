@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
 from hashlib import blake2b
-from typing import Any
+from typing import Any, Self
 
 import gymnasium as gym
 import numpy as np
@@ -15,14 +13,15 @@ from numpy.typing import ArrayLike, NDArray
 from rblspi.core.types import Integers, Mask, Vector
 from rblspi.data.transitions import Transitions, joined
 from rblspi.features import Basis, BasisLike
-from rblspi.offline.accumulation import Data, batch_rows, chunks_of, first_chunks
-from rblspi.offline.problem import Problem
+from rblspi.offline.accumulation import Data, chunks_of, first_chunks
+from rblspi.offline.paths import only_action, uncontrolled
+from rblspi.offline.problem import ActionFeatures, Problem
 from rblspi.policies.given import PolicyFunction
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Episodes:
-    """All transitions of a log in memory, with the actions of a policy in their states.
+    """All N transitions of a log in memory, with the actions of a policy in their states.
 
     Values are estimated relative to a constant, the ``centre``: the value that every state would
     have if all rewards were the same. A constant that is added to the rewards of a continuing
@@ -31,84 +30,102 @@ class Episodes:
 
     log: Transitions
     problem: Problem
+    starts: Integers  # the first row of every one of E episodes, (E,)
+    lengths: Integers  # transitions in every episode, (E,)
+    terminated: Mask  # whether an episode ended in a terminal state, not cut short, (E,)
+    episode: Integers  # the episode of every row, (N,)
+    segments: Integers  # the segment of every row, see `Transitions.segments`, (N,)
+    elapsed: Vector  # how long every transition took, (N,): usually 1
+    times: Vector  # from the start of the episode to every row, (N,): steps, if each takes 1
+    discounts: float | Vector  # of every transition, (N,), or of all of them
+    ending: Vector  # the probability that everything ends: 1 - gamma, or 1 at the end, (N,)
+    centre: float  # the constant value whose mean TD error is 0
+    firsts: NDArray[Any]  # the first states whose mean value is wanted
+    sampled: bool  # whether these are the first states of the logged episodes
     here: Integers  # pi(s), (N,)
     ahead: Integers  # pi(s'), 0 where s' is terminal, (N,)
-    firsts: NDArray[Any]  # the first states whose mean value is wanted
-    first_actions: Integers  # pi in these
-    sampled: bool  # whether these are the first states of the logged episodes
+    first_actions: Integers  # pi in the first states
 
-    @cached_property
-    def starts(self) -> Integers:
-        """The first row of every episode, shape (E,)."""
-        return np.flatnonzero(self.log.starts())
+    @classmethod
+    def of(
+        cls,
+        log: Transitions,
+        problem: Problem,
+        policy: PolicyFunction,
+        first_observations: ArrayLike | None,
+    ) -> Self:
+        """The episodes of a log, with the actions of a policy."""
+        starts = np.flatnonzero(log.starts())
+        lengths = np.diff(np.append(starts, log.size))
+        episode = np.repeat(np.arange(len(starts)), lengths)
+        elapsed = np.ones(log.size) if log.elapsed is None else log.elapsed
+        before = np.cumsum(elapsed) - elapsed
+        discounts = log.discounts(problem.discount)
+        ending = np.where(log.terminated, 1.0, 1.0 - discounts)
+        total = float(ending.sum())
+        given = log.observations[starts] if first_observations is None else first_observations
+        firsts = problem.batch(given)
+        return cls(
+            log=log,
+            problem=problem,
+            starts=starts,
+            lengths=lengths,
+            terminated=log.terminated[starts + lengths - 1],
+            episode=episode,
+            segments=log.segments(),
+            elapsed=elapsed,
+            times=before - before[starts[episode]],
+            discounts=discounts,
+            ending=ending,
+            centre=float(log.rewards.sum()) / total if total > 0.0 else 0.0,
+            firsts=firsts,
+            sampled=first_observations is None,
+            **_actions_of(policy, problem, log, firsts),
+        )
 
-    @cached_property
-    def lengths(self) -> Integers:
-        """The number of transitions in every episode, shape (E,)."""
-        return np.diff(np.append(self.starts, self.log.size))
+    def under(self, policy: PolicyFunction) -> Self:
+        """The same with the actions of another policy."""
+        return replace(self, **_actions_of(policy, self.problem, self.log, self.firsts))
+
+    def in_basis(self, basis: Basis) -> Self:
+        """The same in another basis for the same observations."""
+        features = basis.build(self.problem.space)
+        return replace(self, problem=self.problem._replace(features=features))
+
+    def of_states(self) -> Self:
+        """The same episodes for values of states: as if there were one action."""
+        problem = self.problem._replace(actions=None)
+        return replace(self, log=uncontrolled(self.log), problem=problem).under(only_action)
 
     @property
     def count(self) -> int:
         """E, the number of episodes."""
         return len(self.starts)
 
-    @cached_property
-    def terminated(self) -> Mask:
-        """Whether an episode ended in a terminal state, not cut short, shape (E,)."""
-        ended: Mask = self.log.terminated[self.starts + self.lengths - 1]
-        return ended
+    @property
+    def now(self) -> ActionFeatures:
+        """phi(s, a) of every transition."""
+        return self.problem.action_features(self.log.observations, self.log.actions)
 
-    @cached_property
-    def episode(self) -> Integers:
-        """The episode of every row, shape (N,)."""
-        return np.repeat(np.arange(self.count), self.lengths)
+    @property
+    def after(self) -> ActionFeatures:
+        """phi(s', pi(s')) of every transition."""
+        return self.problem.action_features(self.log.next_observations, self.ahead)
 
-    @cached_property
-    def segments(self) -> Integers:
-        """The segment of every row, shape (N,); see `Transitions.segments`."""
-        return self.log.segments()
+    @property
+    def first(self) -> ActionFeatures:
+        """phi(s, pi(s)) of the first states."""
+        return self.problem.action_features(self.firsts, self.first_actions)
 
-    @cached_property
-    def discounts(self) -> float | Vector:
-        """The discount of every transition, (N,), or of all of them."""
-        return self.log.discounts(self.problem.discount)
-
-    @cached_property
-    def elapsed(self) -> Vector:
-        """How long every transition took, (N,): usually 1."""
-        elapsed = self.log.elapsed
-        return np.ones(self.log.size) if elapsed is None else elapsed
-
-    @cached_property
-    def times(self) -> Vector:
-        """The time from the start of the episode to every row, (N,): steps, if each takes 1."""
-        before = np.cumsum(self.elapsed) - self.elapsed
-        times: Vector = before - before[self.starts[self.episode]]
-        return times
-
-    @cached_property
-    def ending(self) -> Vector:
-        """The probability that everything ends: 1 - gamma, or 1 where s' is terminal, (N,)."""
-        return np.where(self.log.terminated, 1.0, 1.0 - self.discounts)
-
-    @cached_property
-    def centre(self) -> float:
-        """The constant value whose mean TD error is 0."""
-        total = float(self.ending.sum())
-        return float(self.log.rewards.sum()) / total if total > 0.0 else 0.0
-
-    @cached_property
+    @property
     def rewards(self) -> Vector:
         """The TD errors of the constant value ``centre``, shape (N,)."""
         rewards: Vector = self.log.rewards - self.centre * self.ending
         return rewards
 
-    @cached_property
+    @property
     def reward_range(self) -> tuple[float, float]:
-        """The least and the greatest reward of a step; one after a terminal state is 0.
-
-        If steps take different times, it is the reward of a unit of time.
-        """
+        """The least and the greatest reward of a unit of time; after a terminal state it is 0."""
         rewards = self.log.reward_rates(self.problem.discount)
         after = 0.0 if self.log.terminated.any() else rewards[0]
         return float(min(rewards.min(), after)), float(max(rewards.max(), after))
@@ -121,13 +138,17 @@ class Episodes:
             return -np.inf, np.inf
         return least / (1.0 - self.problem.discount), greatest / (1.0 - self.problem.discount)
 
-    @property
-    def room(self) -> tuple[float, float]:
-        """How much lower and how much higher than the centre a value can be."""
-        least, greatest = self.value_range
-        return max(self.centre - least, 0.0), max(greatest - self.centre, 0.0)
+    def widened(self, low: float, high: float, missing: float) -> tuple[float, float]:
+        """An interval of a value of which a share, ``missing``, has no data.
 
-    @cached_property
+        From there on, rewards may be the least or the greatest of the log forever.
+        """
+        if missing == 0.0:
+            return low, high
+        least, greatest = self.value_range
+        low -= missing * max(self.centre - least, 0.0)
+        return low, high + missing * max(greatest - self.centre, 0.0)
+
     def half(self) -> Mask:
         """Whether an episode is in the first half, shape (E,).
 
@@ -143,58 +164,6 @@ class Episodes:
         half[sorted(range(self.count), key=keys.__getitem__)[::2]] = True
         return half
 
-    def of_states(self) -> Episodes:
-        """The same episodes for values of states: as if there were one action."""
-        none = np.zeros(self.log.size, np.int64)
-        return replace(
-            self,
-            log=replace(self.log, actions=none),
-            problem=self.problem._replace(actions=None),
-            here=none,
-            ahead=none,
-            first_actions=np.zeros(len(self.firsts), np.int64),
-        )
-
-    def linear(self, observations: NDArray[Any], actions: Integers, weights: Vector) -> Vector:
-        """Products phi(s, a)'weights for every observation and action, shape (N,)."""
-        by_action, values = weights.reshape(self.problem.blocks, -1), np.empty(len(observations))
-        for part in self._batches(len(observations)):
-            x = self.problem.features(observations[part])
-            values[part] = np.einsum("ij,ij->i", x, by_action[actions[part]])
-        return values
-
-    def weighted_features(
-        self, observations: NDArray[Any], actions: Integers, weights: Vector
-    ) -> Vector:
-        """The sum of weight times phi(s, a) over observations and actions, shape (k,)."""
-        total = np.zeros((self.problem.blocks, self.problem.features.size))
-        for part in self._batches(len(observations)):
-            by_action = np.eye(self.problem.blocks)[actions[part]] * weights[part, None]
-            total += by_action.T @ self.problem.features(observations[part])
-        return total.ravel()
-
-    def _batches(self, count: int) -> Iterator[slice]:
-        rows = batch_rows(self.problem.features)
-        return (slice(start, start + rows) for start in range(0, count, rows))
-
-    def in_basis(self, basis: Basis) -> Episodes:
-        """The same in another basis for the same observations."""
-        features = basis.build(self.problem.space)
-        return replace(self, problem=self.problem._replace(features=features))
-
-    def under(self, policy: PolicyFunction) -> Episodes:
-        """The same with the actions of another policy."""
-        log, problem, ahead = self.log, self.problem, np.zeros(self.log.size, np.int64)
-
-        def asked(observations: NDArray[Any]) -> Integers:
-            found = policy(observations) if len(observations) else np.zeros(0, np.int64)
-            return problem.chosen(found, observations)
-
-        going_on = ~log.terminated
-        ahead[going_on] = asked(log.next_observations[going_on])
-        here, first_actions = asked(log.observations), asked(self.firsts)
-        return replace(self, here=here, ahead=ahead, first_actions=first_actions)
-
 
 def episodes_of(
     transitions: Data,
@@ -209,10 +178,18 @@ def episodes_of(
     log = joined(first_chunks(chunks_of(transitions)))
     problem = Problem.of(basis, actions, discount, observation_space, [log])
     problem.require_actions(log.actions)
-    firsts = log.observations[log.starts()]
-    if first_observations is not None:
-        firsts = np.asarray(first_observations)
-        firsts = firsts[None] if firsts.shape == problem.features.shape else firsts
-    none = np.zeros(0, np.int64)
-    episodes = Episodes(log, problem, none, none, firsts, none, first_observations is None)
-    return episodes.under(policy)
+    return Episodes.of(log, problem, policy, first_observations)
+
+
+def _actions_of(
+    policy: PolicyFunction, problem: Problem, log: Transitions, firsts: NDArray[Any]
+) -> dict[str, Any]:
+    """The actions of a policy in all states, by the fields of `Episodes`."""
+
+    def asked(observations: NDArray[Any]) -> Integers:
+        found = policy(observations) if len(observations) else np.zeros(0, np.int64)
+        return problem.chosen(found, observations)
+
+    ahead = np.zeros(log.size, np.int64)
+    ahead[~log.terminated] = asked(log.next_observations[~log.terminated])
+    return {"here": asked(log.observations), "ahead": ahead, "first_actions": asked(firsts)}

@@ -7,18 +7,28 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 import gymnasium as gym
-import numpy as np
 from numpy.typing import ArrayLike
 
 from rblspi.core import check
 from rblspi.features import BasisLike
-from rblspi.offline import importance_sampling
+from rblspi.model.statistics import Statistics
 from rblspi.offline.accumulation import Data
 from rblspi.offline.doubly_robust import cross_fitted, doubly_robust, marginalised_doubly_robust
-from rblspi.offline.episodes import episodes_of
-from rblspi.offline.fqe import fitted_q_evaluation
-from rblspi.offline.influence import Estimate
-from rblspi.offline.linear_values import sums, unsupported, widened
+from rblspi.offline.episodes import Episodes, episodes_of
+from rblspi.offline.importance_sampling import (
+    marginalised,
+    per_decision,
+    ratios_of,
+    self_normalised,
+)
+from rblspi.offline.influence import Estimate, estimate, unknown
+from rblspi.offline.linear_values import (
+    DIVERGES,
+    regressions_converge,
+    solve,
+    sums,
+    unsupported,
+)
 from rblspi.offline.off_policy import policy_value
 from rblspi.policies.given import PolicyFunction
 
@@ -113,20 +123,20 @@ def estimates(
     }
     episodes = episodes_of(transitions, policy, basis, actions, **settings)
     ours = policy_value(episodes.log, policy, basis, actions, confidence=confidence, **settings)
-    statistics, halves = sums(episodes, np.ones(episodes.log.size)), cross_fitted(episodes, ridge)
+    statistics, halves = sums(episodes), cross_fitted(episodes, ridge)
     modelled = [
-        fitted_q_evaluation(episodes, statistics, ridge, confidence),
+        _fitted_q_evaluation(episodes, statistics, ridge, confidence),
         marginalised_doubly_robust(episodes, halves, confidence),
     ]
     whole_episodes, left_out = [], ""
     if propensities is not None:
-        ratios = importance_sampling.ratios_of(episodes, propensities)
-        modelled.append(importance_sampling.marginalised(episodes, ratios, ridge, confidence))
+        ratios = ratios_of(episodes, propensities)
+        modelled.append(marginalised(episodes, ratios, ridge, confidence))
         if episodes.sampled:
             modelled.append(doubly_robust(episodes, halves, ratios, confidence))
             whole_episodes = [
-                importance_sampling.per_decision(episodes, ratios, confidence),
-                importance_sampling.self_normalised(episodes, ratios, confidence),
+                per_decision(episodes, ratios, confidence),
+                self_normalised(episodes, ratios, confidence),
             ]
         else:
             left_out = (
@@ -136,11 +146,31 @@ def estimates(
     missing = unsupported(episodes, statistics)
     rows = [
         Estimate("policy_value", ours.mean, ours.low, ours.high),
-        *(widened(row, episodes, missing) for row in modelled),
+        *(_widened(row, episodes, missing) for row in modelled),
         *whole_episodes,
     ]
     checked = tuple(_with_check(row, *episodes.value_range) for row in rows)
     return Estimates(checked, confidence, left_out)
+
+
+def _fitted_q_evaluation(
+    episodes: Episodes, statistics: Statistics, ridge: float, confidence: float
+) -> Estimate:
+    """The mean value of the first states, if the regressions converge."""
+    method = "fitted Q evaluation"
+    if not regressions_converge(statistics, ridge):
+        return unknown(method, DIVERGES)
+    model = solve(episodes, statistics, ridge)
+    return estimate(method, model.value, model.influences(), confidence, model.densities())
+
+
+def _widened(row: Estimate, episodes: Episodes, missing: float) -> Estimate:
+    """An estimate that also allows for what has no data, a share of the value that is missing."""
+    if missing == 0.0 or not row.known:
+        return row
+    low, high = episodes.widened(row.low, row.high, missing)
+    note = f"{missing:.1%} of the value is of states and actions without data"
+    return row._replace(low=low, high=high).noted(note)
 
 
 def _with_check(row: Estimate, least: float, greatest: float) -> Estimate:
@@ -149,5 +179,4 @@ def _with_check(row: Estimate, least: float, greatest: float) -> Estimate:
     if not row.known or (row.low <= greatest + slack and row.high >= least - slack):
         return row
     limit = f"at most {greatest:.4g}" if row.low > greatest else f"at least {least:.4g}"
-    note = f"impossible: with rewards like the logged ones a value is {limit}"
-    return row._replace(note="; ".join(filter(None, [note, row.note])))
+    return row.noted(f"impossible: with rewards like the logged ones a value is {limit}")

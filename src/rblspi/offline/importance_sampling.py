@@ -8,11 +8,11 @@ step t is rho_t = prod_{i <= t} 1{a_i = pi(s_i)} / p_i, and the value is the mea
 (where steps take different times, gamma has the time at which step t begins for its exponent), or
 the same with the weights of each step divided by their mean (self-normalised). Neither needs a
 basis. Products of ratios soon leave few episodes that tell anything, so steps are used while the
-effective number of episodes is at least `LEAST_EPISODES`. What a log does not tell, which is all
-that comes after these steps and after the end of an episode that was cut short, lies between the
-least and the greatest logged reward, forever: the interval reaches from the lower end of the
-interval with the least to the upper end of that with the greatest, as far as values with such
-rewards do, and the mean is midway between the two estimates.
+effective number of episodes is at least `LEAST_EPISODES`. A log does not tell the rewards after
+these steps and after the end of an episode that was cut short: they lie between the least and the
+greatest logged reward. The interval reaches from the lower end of the interval with the least to
+the upper end of that with the greatest, as far as values with such rewards do, and the mean is
+midway between the two estimates.
 
 Marginalised importance sampling weights single transitions by the density of their state, relative
 to the data, times the ratio of the last action. The density is linear in the features of the state:
@@ -62,8 +62,7 @@ class Weights(NamedTuple):
     rewards: Matrix  # (H, E), 0 after the end
     unknown: Mask  # the reward is not in the log: the episode was cut short before, (H, E)
     beyond: Mask  # neither are those after step H, because the episode does not terminate, (E,)
-    discounts: Vector  # of each step and of what follows, the largest of all episodes, (H + 1,)
-    later: Matrix  # the discounts of all episodes as shares of these, usually 1, (H + 1, E)
+    discounts: Matrix  # of each step and of what follows, (H + 1, E)
 
     @property
     def horizon(self) -> int:
@@ -81,16 +80,10 @@ class Weights(NamedTuple):
 
     def note(self, rest: str) -> str:
         """How many steps are used, and which share of all discounted rewards comes after them."""
-        share = float((self.last * self.beyond * self.later[-1]).mean() / self.last.mean())
-        left = share * float(self.discounts[-1])
+        left = float((self.last * self.beyond * self.discounts[-1]).mean() / self.last.mean())
         if left < 0.005:
             return ""
         return f"weights last for {self.horizon} steps; the {left:.0%} after them {rest}"
-
-    def filled(self, reward: float) -> tuple[Matrix, Vector]:
-        """The rewards, and those of each step after H, with this one where it is not known."""
-        rewards = np.where(self.unknown, reward, self.rewards)
-        return rewards * self.later[:-1], np.where(self.beyond, reward * self.later[-1], 0.0)
 
 
 def weights_of(episodes: Episodes, ratios: Vector, least: float = LEAST_EPISODES) -> Weights:
@@ -107,35 +100,26 @@ def weights_of(episodes: Episodes, ratios: Vector, least: float = LEAST_EPISODES
         weights.append(after)
         rewards.append(np.zeros(episodes.count))
         rewards[-1][going] = episodes.log.rewards[rows]
-    horizon = len(rewards)
+    shape = horizon, _ = len(rewards), episodes.count
     cut = ~episodes.terminated
-    unknown = cut & (np.arange(horizon)[:, None] >= lengths)
-    shape = (horizon, episodes.count)
     return Weights(
         np.reshape(weights[1:], shape),
         np.reshape(rewards, shape),
-        unknown,
+        cut & (np.arange(horizon)[:, None] >= lengths),
         cut | (lengths > horizon),
-        *_discounts(episodes, horizon),
+        _discounts(episodes, horizon),
     )
 
 
-def _discounts(episodes: Episodes, horizon: int) -> tuple[Vector, Matrix]:
-    """The largest discount of every step, and those of the episodes as a share of it.
-
-    After the end of an episode, a step is a unit of time.
-    """
+def _discounts(episodes: Episodes, horizon: int) -> Matrix:
+    """The discounts of every step; after the end of an episode, a step is a unit of time."""
     step, ends = np.arange(horizon + 1)[:, None], episodes.lengths
     last = episodes.starts + ends - 1
     end = episodes.times[last] + episodes.elapsed[last]
     row = episodes.starts + np.minimum(step, ends - 1)
     times = np.where(step < ends, episodes.times[row], end + (step - ends))
-    discounts = episodes.problem.discount**times
-    largest = discounts.max(axis=1)
-    later = np.divide(
-        discounts, largest[:, None], out=np.ones_like(discounts), where=largest[:, None] > 0.0
-    )
-    return largest, later
+    discounts: Matrix = episodes.problem.discount**times
+    return discounts
 
 
 def per_decision(episodes: Episodes, ratios: Vector, confidence: float) -> Estimate:
@@ -173,29 +157,22 @@ def _estimate(
 def value_of(
     weights: Weights, discount: float, reward: float, normalised: bool
 ) -> tuple[float, Vector]:
-    """The value and the influence of every episode, given the rewards that the log lacks."""
-    rewards, after = weights.filled(reward)
-    means = (weights.weights * rewards).mean(axis=1), (weights.last * after).mean()
-    steps = weights.discounts[:-1]
-    beyond = float(weights.discounts[-1]) / (1.0 - discount) if weights.beyond.any() else 0.0
-    value = float(steps @ means[0] + beyond * means[1])
+    """The value and the influence of every episode, given the reward where the log lacks it."""
+    rewards = np.where(weights.unknown, reward, weights.rewards) * weights.discounts[:-1]
+    lasting = reward / (1.0 - discount) if weights.beyond.any() else 0.0
+    after = np.where(weights.beyond, lasting * weights.discounts[-1], 0.0)
+    rewards = np.vstack([rewards, after])  # (H + 1, E)
+    rho = np.vstack([weights.weights, weights.last])
+    means = (rho * rewards).mean(axis=1)
     if normalised:  # a ratio of two means varies with the deviations from it
-        rewards, after = rewards - means[0][:, None], after - means[1]
-    terms = steps @ (weights.weights * rewards) + beyond * weights.last * after
-    return value, (terms - terms.mean()) / len(terms)
+        rewards = rewards - means[:, None]
+    terms = (rho * rewards).sum(axis=0)
+    return float(means.sum()), (terms - terms.mean()) / len(terms)
 
 
 def marginalised(episodes: Episodes, ratios: Vector, ridge: float, confidence: float) -> Estimate:
     """Importance sampling by the density of states, linear in their features."""
     states = episodes.of_states()
-    solution = solve(sums(states, ratios), ridge)
-    return estimate(
-        *(
-            "marginalised IS",
-            solution.value(states),
-            solution.influences(states, ratios),
-            confidence,
-        ),
-        weights=ratios * solution.densities(states),
-        unit="transitions",
-    )
+    solution = solve(states, sums(states, ratios), ridge)
+    influences, weights = solution.influences(ratios), ratios * solution.densities()
+    return estimate("marginalised IS", solution.value, influences, confidence, weights)

@@ -33,21 +33,17 @@ class Estimate(NamedTuple):
         """Whether there is an estimate."""
         return math.isfinite(self.mean)
 
+    def noted(self, note: str) -> Estimate:
+        """The same with another note."""
+        return self._replace(note="; ".join(filter(None, [self.note, note])))
+
 
 def estimate(
-    method: str,
-    mean: float,
-    influences: Vector,
-    confidence: float,
-    *,
-    weights: Vector,
-    unit: str,
-    note: str = "",
+    method: str, mean: float, influences: Vector, confidence: float, weights: Vector
 ) -> Estimate:
-    """An estimate with the interval of its influences; the weights are of episodes or rows."""
-    half = half_width(influences, confidence)
-    effective = effective_size(weights)
-    return Estimate(method, mean, mean - half, mean + half, effective, len(weights), unit, note)
+    """An estimate with the interval of its influences; the weights are of transitions."""
+    half, effective = half_width(influences, confidence), effective_size(weights)
+    return Estimate(method, mean, mean - half, mean + half, effective, len(weights), "transitions")
 
 
 def unknown(method: str, why: str) -> Estimate:
@@ -55,13 +51,20 @@ def unknown(method: str, why: str) -> Estimate:
     return Estimate(method, math.nan, -math.inf, math.inf, note=why)
 
 
+def standard_error(influences: Vector) -> float:
+    """The standard deviation of a sum of independent influences; infinite if there is only one."""
+    count = len(influences)
+    return math.sqrt(count) * float(influences.std(ddof=1)) if count > 1 else math.inf
+
+
+def reach(count: int, confidence: float) -> float:
+    """Half of the interval in standard errors that are known from so many influences."""
+    return float(stdtrit(max(count - 1, 1), 0.5 + confidence / 2.0))
+
+
 def half_width(influences: Vector, confidence: float) -> float:
     """Half of the interval of a sum of independent influences; infinite if there is only one."""
-    count = len(influences)
-    if count < 2:
-        return math.inf
-    quantile = float(stdtrit(count - 1, 0.5 + confidence / 2.0))
-    return quantile * math.sqrt(count) * float(influences.std(ddof=1))
+    return reach(len(influences), confidence) * standard_error(influences)
 
 
 def effective_size(weights: Vector) -> float:

@@ -73,6 +73,15 @@ class Problem(NamedTuple):
         weights = self.features.constant
         return None if weights is None else np.tile(weights, self.blocks)
 
+    def action_features(self, observations: NDArray[Any], actions: Integers) -> ActionFeatures:
+        """phi(s, a) of some observations and actions."""
+        return ActionFeatures(self.features, self.blocks, observations, actions)
+
+    def batch(self, observations: ArrayLike) -> NDArray[Any]:
+        """Observations as an array with an axis for them, also if it is a single one."""
+        array = np.asarray(observations)
+        return array[None] if array.shape == self.features.shape else array
+
     def greedy(self, weights: Vector) -> Greedy:
         """The policy that takes the action of the highest value."""
         return Greedy(weights.reshape(self.blocks, -1))
@@ -115,6 +124,39 @@ class Problem(NamedTuple):
                 f"{observations[row].tolist()}: actions go from 0 to {self.blocks - 1}"
             )
         return found.astype(np.int64, copy=False)
+
+
+class ActionFeatures(NamedTuple):
+    """phi(s, a) = e_a (x) phi(s) of N observations and actions, in batches as products need it."""
+
+    features: Features
+    blocks: int
+    observations: NDArray[Any]
+    actions: Integers
+
+    def dot(self, weights: Vector) -> Vector:
+        """The products phi(s, a)'weights, shape (N,)."""
+        by_action, products = weights.reshape(self.blocks, -1), np.empty(len(self.actions))
+        for rows in self._batches():
+            x = self.features(self.observations[rows])
+            products[rows] = np.einsum("ij,ij->i", x, by_action[self.actions[rows]])
+        return products
+
+    def sum(self, weights: Vector) -> Vector:
+        """The sum of weight times phi(s, a), shape (k,)."""
+        total = np.zeros((self.blocks, self.features.size))
+        for rows in self._batches():
+            by_action = np.eye(self.blocks)[self.actions[rows]] * weights[rows, None]
+            total += by_action.T @ self.features(self.observations[rows])
+        return total.ravel()
+
+    def mean(self) -> Vector:
+        """The mean of phi(s, a), shape (k,)."""
+        return self.sum(np.full(len(self.actions), 1.0 / len(self.actions)))
+
+    def _batches(self) -> Iterator[slice]:
+        size = batch_rows(self.features)
+        return (slice(start, start + size) for start in range(0, len(self.actions), size))
 
 
 # The range of the observations --------------------------------------------------------------------
