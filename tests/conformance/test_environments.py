@@ -63,8 +63,7 @@ def test_registered_ids_and_step_limits():
 
 
 @every_domain
-def test_gymnasium_accepts(name, monkeypatch):
-    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+def test_gymnasium_accepts(name):
     with warnings.catch_warnings():
         # Two domains have velocities without bounds and say so; Gymnasium advises against it.
         if name in ("CartPole", "InvertedPendulum"):

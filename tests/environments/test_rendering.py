@@ -9,7 +9,7 @@ import rblspi  # noqa: F401  (registers the domains)
 from rblspi.environments.base import CompiledEnvironment, Dynamics
 from rblspi.environments.chain_walk import ChainWalk
 from rblspi.environments.puddle_world import PuddleWorld
-from rblspi.environments.rendering import Canvas, Window, box, placed
+from rblspi.environments.rendering import Canvas, box, placed
 
 pytestmark = pytest.mark.slow
 
@@ -91,37 +91,14 @@ def test_shapes_are_turned_then_moved():
     )
 
 
-def test_closing_the_window_does_not_stop_the_program(monkeypatch):
+def test_gymnasium_shows_the_pictures_in_a_window(monkeypatch):
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
     pygame = pytest.importorskip("pygame")
-    environment = gym.make("rblspi/ChainWalk-v0", render_mode="human").unwrapped
-    environment.metadata = {**environment.metadata, "render_fps": 1000}
+    environment = gym.make("rblspi/ChainWalk-v0", render_mode="human")
     environment.reset(seed=0)
     assert pygame.display.get_surface().get_size() == (600, 400)
-    pygame.event.post(pygame.event.Event(pygame.QUIT))
     environment.step(0)
-    assert pygame.display.get_surface() is None
-    environment.step(1)
-    assert pygame.display.get_surface() is None
     environment.close()
-    environment.close()
-
-
-def test_the_window_shows_the_picture_the_right_way_round(monkeypatch):
-    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
-    pygame = pytest.importorskip("pygame")
-    picture = np.zeros((40, 60, 3), dtype=np.uint8)
-    picture[5, 50] = (10, 200, 30)
-    window = Window("test", frames_per_second=1000)
-    window.show(picture)
-    assert pygame.display.get_surface().get_at((50, 5))[:3] == (10, 200, 30)
-    window.close()
-
-
-def test_without_pygame_the_message_names_the_extra(monkeypatch):
-    monkeypatch.setitem(sys.modules, "pygame", None)
-    with pytest.raises(ImportError, match=r"pip install .rblspi\[render\]"):
-        Window("test")
 
 
 def test_making_an_environment_imports_neither_matplotlib_nor_pygame():

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from rblspi.core.compiled import is_compiled
 from rblspi.core.types import Array, Vector
-from rblspi.environments.rendering import Canvas, Window
+from rblspi.environments.rendering import Canvas
 
 
 class Dynamics(NamedTuple):
@@ -49,8 +49,9 @@ class CompiledEnvironment(gym.Env[Any, Any]):
     dynamics : Dynamics
     observation_space : gymnasium.spaces.Box or Discrete
     action_space : gymnasium.spaces.Discrete
-    render_mode : {"rgb_array", "human"}, optional
-        Needs a subclass that implements `draw`.
+    render_mode : {"rgb_array"}, optional
+        Needs a subclass that implements `draw`. ``gymnasium.make(..., render_mode="human")`` shows
+        the pictures in a window.
 
     Notes
     -----
@@ -58,7 +59,7 @@ class CompiledEnvironment(gym.Env[Any, Any]):
     and `constants` makes the parameters of the compiled functions of them.
     """
 
-    metadata = {"render_modes": ["rgb_array", "human"], "render_fps": 30}  # noqa: RUF012
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 30}  # noqa: RUF012
 
     def __init__(
         self,
@@ -79,7 +80,6 @@ class CompiledEnvironment(gym.Env[Any, Any]):
         self.action_space = action_space
         self.render_mode = render_mode
         self.state = np.full(dynamics.state_size, np.nan)
-        self._window: Any = None
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -89,7 +89,6 @@ class CompiledEnvironment(gym.Env[Any, Any]):
         self.dynamics.reset(self.dynamics.parameters, self.state, self.np_random)
         if options and "state" in options:
             self.state[:] = options["state"]
-        self._show()
         return self.observation(self.state), {}
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
@@ -101,7 +100,6 @@ class CompiledEnvironment(gym.Env[Any, Any]):
         reward, terminated, truncated = self.dynamics.step(
             self.dynamics.parameters, self.state, int(action), self.np_random
         )
-        self._show()
         return self.observation(self.state), reward, terminated, truncated, {}
 
     def observation(self, state: Array) -> Any:
@@ -124,22 +122,7 @@ class CompiledEnvironment(gym.Env[Any, Any]):
             raise gym.error.ResetNeeded("call reset() before the first render()")
         canvas = Canvas()
         self.draw(canvas)
-        picture = canvas.picture()
-        if self.render_mode == "rgb_array":
-            return picture
-        self._window = self._window or Window(type(self).__name__, self.metadata["render_fps"])
-        self._window.show(picture)
-        return None
-
-    def close(self) -> None:
-        """Close the window, if one is open."""
-        if self._window is not None:
-            self._window.close()
-            self._window = None
-
-    def _show(self) -> None:
-        if self.render_mode == "human":
-            self.render()
+        return canvas.picture()
 
 
 #: methods that compiled code replaces: a subclass with its own has to run as Python

@@ -18,41 +18,12 @@ efficient rich-observation reinforcement learning.
 
 from __future__ import annotations
 
-from typing import Any
-
-import gymnasium as gym
 import numpy as np
 
 from rblspi.core import check
-from rblspi.core.compiled import jit
-from rblspi.core.types import Array, Integers, Matrix
-from rblspi.environments.base import CompiledEnvironment, Dynamics
-from rblspi.environments.finite import FiniteEnvironment
+from rblspi.core.types import Integers
+from rblspi.environments.finite import FiniteEnvironment, Table
 from rblspi.environments.rendering import BLUE, GREEN, GREY, INK, PALE, RED, Canvas, box, placed
-
-_FIRST_POSITION = 4
-
-
-@jit
-def reset(parameters: Array, state: Array, rng: Any) -> None:
-    """Start at the first position."""
-    state[0] = 0.0
-
-
-@jit
-def step(parameters: Array, state: Array, action: int, rng: Any) -> tuple[float, bool, bool]:
-    """Turn the lock; after the last step the position stays that of the last."""
-    length, actions, here = int(parameters[0]), int(parameters[1]), int(state[0])
-    slip, bribe = parameters[2], parameters[3]
-    position, locked_out = here % length, here >= length
-    last = position == length - 1
-    if rng.random() < slip:
-        action = int(rng.random() * actions)
-    right = not locked_out and action == int(parameters[_FIRST_POSITION + position])
-    state[0] = min(position + 1, length - 1) + (0 if right else length)
-    if right:
-        return (1.0 if last else 0.0), last, False
-    return (0.0 if locked_out else bribe), last, False
 
 
 class CombinationLock(FiniteEnvironment):
@@ -73,9 +44,6 @@ class CombinationLock(FiniteEnvironment):
         Of the draw of the right actions.
     """
 
-    metadata = CompiledEnvironment.metadata | {"render_fps": 5}
-    terminates = True
-
     def __init__(
         self,
         length: int = 10,
@@ -91,40 +59,20 @@ class CombinationLock(FiniteEnvironment):
         check.not_negative("bribe", bribe)
         rng = np.random.default_rng(check.seed("combination_seed", combination_seed))
         self.combination: Integers = rng.integers(self.actions, size=self.length)
-        parameters = np.array([self.length, self.actions, slip, bribe, *self.combination])
-        super().__init__(
-            Dynamics(reset, step, parameters, state_size=1),
-            gym.spaces.Discrete(2 * self.length),
-            gym.spaces.Discrete(self.actions),
-            render_mode,
-        )
+        super().__init__(self._table(bribe), slip=slip, render_mode=render_mode)
 
-    def success_probabilities(self) -> Matrix:
-        """The probability that an action turns out to be the right one, (length, actions)."""
-        slip = self.dynamics.parameters[2]
-        success = np.full((self.length, self.actions), slip / self.actions)
-        success[np.arange(self.length), self.combination] += 1.0 - slip
-        return success
-
-    def transition_probabilities(self) -> Array:
-        """P(s' | s, a), shape (actions, states, states), the last axis being s'.
-
-        Rows of the last positions are zero: every step from there terminates.
-        """
-        going_on, success = np.arange(self.length - 1), self.success_probabilities()[:-1]
-        transitions = np.zeros((self.actions, 2 * self.length, 2 * self.length))
-        transitions[:, going_on, going_on + 1] = success.T
-        transitions[:, going_on, self.length + going_on + 1] = 1.0 - success.T
-        transitions[:, self.length + going_on, self.length + going_on + 1] = 1.0
-        return transitions
-
-    def expected_rewards(self) -> Matrix:
-        """R(s, a), shape (states, actions)."""
-        success = self.success_probabilities()
-        rewards = np.zeros((2 * self.length, self.actions))
-        rewards[: self.length] = self.dynamics.parameters[3] * (1.0 - success)
-        rewards[self.length - 1] += success[-1]
-        return rewards
+    def _table(self, bribe: float) -> Table:
+        """After the last step the position stays the last one."""
+        positions, length = np.arange(self.length), self.length
+        ahead = np.minimum(positions + 1, length - 1)
+        following = np.repeat(length + np.tile(ahead, 2)[:, None], self.actions, axis=1)
+        following[positions, self.combination] = ahead
+        rewards = np.zeros((2 * length, self.actions))
+        rewards[:length] = bribe
+        rewards[positions, self.combination] = positions == length - 1
+        table = Table.certain(rewards, following)
+        table.terminal[[length - 1, -1]] = True
+        return table
 
     def draw(self, canvas: Canvas) -> None:
         """Draw the positions with their right actions above, the dead end below."""

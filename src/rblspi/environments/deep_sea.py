@@ -20,50 +20,15 @@ Osband et al. (2020), Behaviour suite for reinforcement learning: the stochastic
 
 from __future__ import annotations
 
-from typing import Any
-
-import gymnasium as gym
 import numpy as np
 
 from rblspi.core import check
-from rblspi.core.compiled import jit
-from rblspi.core.types import Array, Integers, Matrix
-from rblspi.environments.base import CompiledEnvironment, Dynamics
-from rblspi.environments.finite import FiniteEnvironment
+from rblspi.core.types import Integers
+from rblspi.environments.finite import COUNT, PLACE, FiniteEnvironment, Table
 from rblspi.environments.rendering import BLUE, GREY, INK, ORANGE, PALE, Canvas, box, mixed, placed
 
 #: places in the state: the cell, counted row by row, and whether the episode is bad
-CELL, BAD = range(2)
-_FIRST_CELL = 4
-
-
-@jit
-def reset(parameters: Array, state: Array, rng: Any) -> None:
-    """Start at the top left."""
-    state[CELL] = 0.0
-    state[BAD] = 0.0
-
-
-@jit
-def step(parameters: Array, state: Array, action: int, rng: Any) -> tuple[float, bool, bool]:
-    """Dive one row; after the last one the cell is that of the column arrived at."""
-    size, cell = int(parameters[0]), int(state[CELL])
-    cost, failure, noise = parameters[1], parameters[2], parameters[3]
-    row, column = cell // size, cell % size
-    bottom, edge = row == size - 1, column == size - 1
-    reward = 0.0
-    if noise > 0.0 and bottom and (edge or column == 0):
-        reward += noise * rng.standard_normal()
-    if action == int(parameters[_FIRST_CELL + cell]):  # goes right
-        reward += (1.0 if bottom and edge else 0.0) - cost
-        if failure == 0.0 or rng.random() >= failure:
-            column = min(column + 1, size - 1)
-    else:
-        if row == column:
-            state[BAD] = 1.0
-        column = max(column - 1, 0)
-    state[CELL] = min(row + 1, size - 1) * size + column
-    return reward, bottom, False
+CELL, BAD = PLACE, COUNT
 
 
 class DeepSea(FiniteEnvironment):
@@ -86,9 +51,6 @@ class DeepSea(FiniteEnvironment):
         Of this draw.
     """
 
-    metadata = CompiledEnvironment.metadata | {"render_fps": 5}
-    terminates = True
-
     def __init__(
         self,
         size: int = 10,
@@ -105,35 +67,29 @@ class DeepSea(FiniteEnvironment):
         if check.boolean("randomise_actions", randomise_actions):
             rng = np.random.default_rng(check.seed("mapping_seed", mapping_seed))
             self.right_actions = rng.integers(2, size=self.size**2)
-        chance = (1.0 / self.size, 1.0) if stochastic else (0.0, 0.0)
-        constants = (self.size, check.not_negative("move_cost", move_cost) / self.size, *chance)
-        super().__init__(
-            Dynamics(reset, step, np.array([*constants, *self.right_actions]), state_size=2),
-            gym.spaces.Discrete(self.size**2),
-            gym.spaces.Discrete(2),
-            render_mode,
-        )
+        cost = check.not_negative("move_cost", move_cost) / self.size
+        super().__init__(self._table(cost, 1.0 if stochastic else 0.0), render_mode=render_mode)
 
-    def transition_probabilities(self) -> Array:
-        """P(s' | s, a), shape (actions, states, states), the last axis being s'.
-
-        Rows of the bottom are zero: every step from there terminates.
-        """
-        cells, failure = np.arange(self.size * (self.size - 1)), self.dynamics.parameters[2]
-        below, column = cells - cells % self.size + self.size, cells % self.size
-        right = self.right_actions[cells]
-        transitions = np.zeros((2, self.size**2, self.size**2))
-        transitions[1 - right, cells, below + np.maximum(column - 1, 0)] = 1.0
-        transitions[right, cells, below + column] = failure
-        transitions[right, cells, below + np.minimum(column + 1, self.size - 1)] += 1.0 - failure
-        return transitions
-
-    def expected_rewards(self) -> Matrix:
-        """R(s, a), shape (states, actions)."""
-        rewards, cells = np.zeros((self.size**2, 2)), np.arange(self.size**2)
-        rewards[cells, self.right_actions] = -self.dynamics.parameters[1]
-        rewards[-1, self.right_actions[-1]] += 1.0
-        return rewards
+    def _table(self, cost: float, noise: float) -> Table:
+        """Every step goes one row down; after the last row, the cell is that of the column."""
+        size = self.size
+        cells, right = np.arange(size**2), self.right_actions
+        row, column = cells // size, cells % size
+        below, bottom = np.minimum(row + 1, size - 1) * size, row == size - 1
+        moved = below + np.minimum(column + 1, size - 1)
+        following = np.empty((size**2, 2))
+        following[cells, 1 - right] = below + np.maximum(column - 1, 0)
+        following[cells, right] = moved
+        table = Table.certain(np.zeros((size**2, 2)), following)
+        table.rewards[cells, right] = -cost
+        table.rewards[-1, right[-1]] = 1.0 - cost
+        table.terminal[bottom] = True
+        table.count[cells, 1 - right] = row == column
+        if noise:
+            table.noise[bottom & ((column == 0) | (column == size - 1))] = noise
+            table.outcomes[cells, right] = np.stack([below + column, moved, moved], axis=1)
+            table.below[cells, right] = 1.0 / size, 1.0
+        return table
 
     def draw(self, canvas: Canvas) -> None:
         """Draw the sea, darker with depth, the treasure, the diver, and where the actions lead."""

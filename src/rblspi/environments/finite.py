@@ -1,42 +1,158 @@
-"""Environments with finitely many states, which can be solved exactly.
+"""Environments with finitely many states: tables that are stepped through and solved exactly.
 
-With the transition probabilities P(s' | s, a) and the expected rewards R(s, a), the action values
-of a policy pi and of the best policy are
+A `Table` has the rewards of every state and action and up to three outcomes with their
+probabilities. The compiled steps, the transition probabilities P(s' | s, a) and the expected
+rewards R(s, a) follow from it. With these, the action values of a policy pi and of the best
+policy are
 
     Q_pi(s, a) = R(s, a) + discount sum_s' P(s' | s, a) Q_pi(s', pi(s'))
     Q*(s, a)   = R(s, a) + discount sum_s' P(s' | s, a) max_a' Q*(s', a')
 
 Where a step may terminate the episode, P(. | s, a) adds up to less than 1: the rest is the
-probability of the end, after which there is nothing to be had.
+probability of the end, after which there are no rewards.
 """
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, NamedTuple, Self
 
+import gymnasium as gym
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rblspi.core.types import Array, Integers, Matrix, Vector
-from rblspi.environments.base import CompiledEnvironment
+from rblspi.core.compiled import jit
+from rblspi.core.types import Array, Integers, Mask, Matrix, Vector
+from rblspi.environments.base import CompiledEnvironment, Dynamics
 
 #: how much better an action has to be to replace another one: more than rounding makes it
 _CLEARLY = 1e-11
+#: a threshold that every number is below: no random number is drawn
+ALWAYS = np.inf
+#: places in the state of a table that counts
+PLACE, COUNT = range(2)
+
+#: parameters before the table: states, actions, the first state or -1, the limit, and the slip
+_HEAD = 5
+#: numbers of a state and action: reward, noise, count, terminal, two thresholds, three outcomes
+_ENTRY = 9
+
+
+class Table(NamedTuple):
+    """What every action in every state does.
+
+    A uniform number below the first threshold leads to the first outcome, one below the second to
+    the second, and any other to the third. `ALWAYS` as the first threshold draws no number.
+    """
+
+    rewards: Matrix  # (states, actions)
+    outcomes: Array  # the states that may follow                       (states, actions, 3)
+    below: Array  # thresholds of a uniform number                      (states, actions, 2)
+    terminal: Mask  # whether the step ends the episode                 (states, actions)
+    noise: Matrix  # standard deviations of the rewards                 (states, actions)
+    count: Matrix  # what the step adds to the second number of the state  (states, actions)
+
+    @classmethod
+    def certain(cls, rewards: Matrix, following: ArrayLike) -> Self:
+        """A table in which every action has one outcome and no step is terminal or counted."""
+        shape = rewards.shape
+        outcomes = np.repeat(np.asarray(following, np.float64)[:, :, None], 3, axis=2)
+        below = np.full((*shape, 2), ALWAYS)
+        return cls(
+            rewards, outcomes, below, np.zeros(shape, bool), np.zeros(shape), np.zeros(shape)
+        )
+
+    def entries(self) -> Vector:
+        """All numbers in the order of compiled code."""
+        first = (self.rewards, self.noise, self.count, self.terminal)
+        return np.concatenate([np.stack(first, axis=2), self.below, self.outcomes], axis=2).ravel()
+
+
+@jit
+def reset(parameters: Array, state: Array, rng: Any) -> None:
+    """Start in the given state, or in any."""
+    state[:] = 0.0
+    state[PLACE] = parameters[2] if parameters[2] >= 0.0 else rng.integers(0, int(parameters[0]))
+
+
+@jit
+def step(parameters: Array, state: Array, action: int, rng: Any) -> tuple[float, bool, bool]:
+    """Look up what the action does; with the probability of a slip, another one is carried out."""
+    actions, limit, slip = int(parameters[1]), parameters[3], parameters[4]
+    if slip > 0.0 and rng.random() < slip:
+        action = int(rng.random() * actions)
+    entry = _HEAD + _ENTRY * (actions * int(state[PLACE]) + action)
+    reward, noise, count, terminal, first, second = parameters[entry : entry + 6]
+    if noise > 0.0:
+        reward += noise * rng.standard_normal()
+    outcome = entry + 6
+    if first != ALWAYS:
+        chance = rng.random()
+        if chance >= first:
+            outcome += 1 if chance < second else 2
+    state[PLACE] = parameters[outcome]
+    if len(state) == 1:
+        return reward, terminal > 0.0, False
+    state[COUNT] += count
+    return reward, terminal > 0.0, state[COUNT] >= limit
 
 
 class FiniteEnvironment(CompiledEnvironment):
-    """An environment with Discrete observations that knows its own probabilities."""
+    """An environment with Discrete observations that is a table.
 
-    #: whether every policy comes to a terminal state
-    terminates: ClassVar[bool] = False
+    Parameters
+    ----------
+    table : Table
+    start : int, optional
+        The first state of an episode; any unless given.
+    limit : int, optional
+        The count at which an episode is truncated.
+    slip : float
+        Probability with which the action that is carried out is drawn at random.
+    render_mode : str, optional
+    """
+
+    metadata = CompiledEnvironment.metadata | {"render_fps": 5}
+
+    def __init__(
+        self,
+        table: Table,
+        start: int | None = 0,
+        *,
+        limit: int | None = None,
+        slip: float = 0.0,
+        render_mode: str | None = None,
+    ) -> None:
+        self.table, self.slip = table, slip
+        states, actions = table.rewards.shape
+        #: whether every policy comes to a terminal state
+        self.terminates = bool(table.terminal.any())
+        head = (states, actions, -1 if start is None else start, limit or np.inf, slip)
+        super().__init__(
+            Dynamics(
+                reset, step, np.array([*head, *table.entries()]), 2 if table.count.any() else 1
+            ),
+            gym.spaces.Discrete(states),
+            gym.spaces.Discrete(actions),
+            render_mode,
+        )
 
     def transition_probabilities(self) -> Array:
         """P(s' | s, a), shape (actions, states, states), the last axis being s'."""
-        raise NotImplementedError
+        shares = np.diff(np.minimum(self.table.below, 1.0), prepend=0.0, append=1.0)
+        shares[self.table.terminal] = 0.0
+        after = np.eye(len(shares))[self.table.outcomes.astype(int)]
+        by_action = np.swapaxes((shares[..., None] * after).sum(axis=2), 0, 1)
+        return self._with_slips(by_action, axis=0)
 
     def expected_rewards(self) -> Matrix:
         """R(s, a), shape (states, actions)."""
-        raise NotImplementedError
+        return self._with_slips(self.table.rewards, axis=1)
+
+    def _with_slips(self, by_action: Array, axis: int) -> Array:
+        if not self.slip:
+            return by_action.copy()
+        mixed: Array = self.slip * by_action.mean(axis=axis, keepdims=True)
+        return mixed + (1.0 - self.slip) * by_action
 
     def exact_action_values(self, policy: ArrayLike, discount: float) -> Matrix:
         """Q of a deterministic policy, shape (states, actions), without approximation.

@@ -1,13 +1,12 @@
-"""Pictures of an environment: a canvas to draw on, and a window to show it in.
+"""Pictures of an environment: a canvas to draw on.
 
-Matplotlib and pygame are imported when the first picture is drawn or shown, never before: an
-environment that is only learnt in needs neither.
+Matplotlib is imported when the first picture is drawn: an environment that is only learnt in does
+not need it.
 """
 
 from __future__ import annotations
 
 import math
-import os
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -152,49 +151,3 @@ class Canvas:
         artist.set_transform(self._view)
         artist.set_zorder(0)
         self._figure.add_artist(artist)
-
-
-class Window:
-    """A window that shows pictures at a steady rate, by pygame.
-
-    Pictures shown after the user has closed it are dropped, and the environment goes on.
-    """
-
-    def __init__(self, title: str, frames_per_second: float = 30) -> None:
-        os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
-        try:
-            import pygame
-        except ImportError as error:
-            raise ImportError(
-                'render_mode="human" needs pygame: pip install "rblspi[render]"'
-            ) from error
-        self._pygame: Any = pygame
-        self._clock = pygame.time.Clock()
-        self._title = title
-        self._frames_per_second = frames_per_second
-        self._open = True
-
-    def show(self, picture: NDArray[np.uint8]) -> None:
-        """Show a picture of shape (height, width, 3), and wait until the next one is due."""
-        if not self._open:
-            return
-        pygame = self._pygame
-        height, width, _ = picture.shape
-        surface = pygame.display.get_surface()
-        if surface is None or surface.get_size() != (width, height):
-            pygame.display.init()
-            surface = pygame.display.set_mode((width, height))
-            pygame.display.set_caption(self._title)
-        surface.blit(pygame.surfarray.make_surface(picture.swapaxes(0, 1)), (0, 0))
-        pygame.display.flip()
-        if pygame.event.get(pygame.QUIT):
-            self.close()
-            return
-        pygame.event.pump()
-        self._clock.tick(self._frames_per_second)
-
-    def close(self) -> None:
-        """Close the window; doing so twice is harmless."""
-        if self._open:
-            self._open = False
-            self._pygame.display.quit()
