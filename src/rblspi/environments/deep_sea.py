@@ -84,7 +84,7 @@ class DeepSea(FiniteEnvironment):
         table.rewards[cells, right] = -cost
         table.rewards[-1, right[-1]] = 1.0 - cost
         table.terminal[bottom] = True
-        table.count[cells, 1 - right] = row == column
+        table.counted[cells, 1 - right] = row == column
         if noise:
             table.noise[bottom & ((column == 0) | (column == size - 1))] = noise
             table.outcomes[cells, right] = np.stack([below + column, moved, moved], axis=1)

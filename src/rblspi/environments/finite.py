@@ -49,7 +49,7 @@ class Table(NamedTuple):
     below: Array  # thresholds of a uniform number                      (states, actions, 2)
     terminal: Mask  # whether the step ends the episode                 (states, actions)
     noise: Matrix  # standard deviations of the rewards                 (states, actions)
-    count: Matrix  # what the step adds to the second number of the state  (states, actions)
+    counted: Matrix  # what the step adds to the second number of a state  (states, actions)
 
     @classmethod
     def certain(cls, rewards: Matrix, following: ArrayLike) -> Self:
@@ -63,7 +63,7 @@ class Table(NamedTuple):
 
     def entries(self) -> Vector:
         """All numbers in the order of compiled code."""
-        first = (self.rewards, self.noise, self.count, self.terminal)
+        first = (self.rewards, self.noise, self.counted, self.terminal)
         return np.concatenate([np.stack(first, axis=2), self.below, self.outcomes], axis=2).ravel()
 
 
@@ -129,7 +129,7 @@ class FiniteEnvironment(CompiledEnvironment):
         head = (states, actions, -1 if start is None else start, limit or np.inf, slip)
         super().__init__(
             Dynamics(
-                reset, step, np.array([*head, *table.entries()]), 2 if table.count.any() else 1
+                reset, step, np.array([*head, *table.entries()]), 2 if table.counted.any() else 1
             ),
             gym.spaces.Discrete(states),
             gym.spaces.Discrete(actions),

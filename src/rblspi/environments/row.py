@@ -46,7 +46,7 @@ class Row(FiniteEnvironment):
         outcomes = np.clip(states[:, None, None] + moves, 0, len(states) - 1)
         table = Table.certain(rewards, outcomes[:, :, 0])._replace(outcomes=outcomes, below=below)
         if limit is not None:
-            table.count[:] = 1.0
+            table.counted[:] = 1.0
         super().__init__(table, start, limit=limit, render_mode=render_mode)
 
     def draw(self, canvas: Canvas) -> None:
