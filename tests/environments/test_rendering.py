@@ -94,7 +94,8 @@ def test_shapes_are_turned_then_moved():
 def test_gymnasium_shows_the_pictures_in_a_window(monkeypatch):
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
     pygame = pytest.importorskip("pygame")
-    environment = gym.make("rblspi/ChainWalk-v0", render_mode="human")
+    with pytest.warns(UserWarning, match="HumanRendering wrapper is being applied"):
+        environment = gym.make("rblspi/ChainWalk-v0", render_mode="human")
     environment.reset(seed=0)
     assert pygame.display.get_surface().get_size() == (600, 400)
     environment.step(0)

@@ -1,4 +1,4 @@
-"""What all features have in common: shapes, errors, one result at both speeds."""
+"""Shapes of observations, and what is refused."""
 
 import math
 
@@ -8,78 +8,20 @@ import pytest
 
 from rblspi.features import (
     Fourier,
-    Multilinear,
     OneHot,
     Polynomial,
-    RandomFourier,
     RBFGrid,
     TileCoding,
 )
 
 PLANE = gym.spaces.Box(np.array([-1.2, -0.07]), np.array([0.5, 0.07]), dtype=np.float64)
 CHAIN = gym.spaces.Discrete(20)
-BASES = [
-    RBFGrid(8),
-    RBFGrid((3, 5), centres="edge", width=(0.5, 2.0)),
-    Polynomial(3),
-    Fourier(3),
-    Fourier((2, 5)),
-    TileCoding(4, 8),
-    Multilinear((3, 5)),
-    RandomFourier(20),
-    RandomFourier(20, angles=(1,)),
-    RBFGrid((3, 5), angles=(0,)),
-]
 
 
 def observations(rows=200, seed=0):
     """Inside the plane and some way outside of it."""
     rng = np.random.default_rng(seed)
     return rng.uniform(1.3 * PLANE.low, 1.3 * PLANE.high, (rows, 2))
-
-
-@pytest.mark.parametrize("basis", BASES, ids=str)
-def test_compiled_equals_plain_source(basis):
-    features = basis.build(PLANE)
-    assert features.compiled
-    plain = features._replace(function=features.function.py_func)
-    assert not plain.compiled
-    batch = observations(50)
-    np.testing.assert_allclose(features(batch), plain(batch), rtol=1e-15, atol=1e-300)
-
-
-@pytest.mark.parametrize("basis", BASES, ids=str)
-def test_batch_equals_rows_to_the_bit(basis):
-    features = basis.build(PLANE)
-    batch = observations(50)
-    values = features(batch)
-    assert values.shape == (50, features.size)
-    rows = [features(row) for row in batch]
-    assert rows[0].shape == (features.size,)
-    np.testing.assert_array_equal(values, rows)
-    np.testing.assert_array_equal(values, features(batch))
-
-
-@pytest.mark.parametrize("basis", BASES, ids=str)
-def test_every_entry_is_written_and_nothing_beyond(basis):
-    features = basis.build(PLANE)
-    frame = np.full(features.size + 8, np.nan)
-    for observation in observations():
-        frame[4:-4] = np.nan
-        features.function(features.parameters, observation, frame[4:-4])
-        assert np.isfinite(frame[4:-4]).all()
-        assert np.isnan(frame[:4]).all()
-        assert np.isnan(frame[-4:]).all()
-
-
-@pytest.mark.parametrize("basis", BASES, ids=str)
-@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
-def test_compiled_code_stays_within_its_arrays_on_observations_that_are_not_finite(basis, bad):
-    features = basis.build(PLANE)
-    frame = np.full(features.size + 8, 7.0)
-    features.function(features.parameters, np.array([bad, 0.0]), frame[4:-4])
-    assert (frame[:4] == 7.0).all()
-    assert (frame[-4:] == 7.0).all()
 
 
 def test_shapes_of_vector_observations():
@@ -146,21 +88,6 @@ def test_observation_that_is_not_finite_names_its_row(bad):
     batch[3, 1] = bad
     with pytest.raises(ValueError, match="row 3 is not finite"):
         RBFGrid(3).build(PLANE)(batch)
-
-
-@pytest.mark.parametrize(
-    "basis", [RBFGrid(3), Polynomial(2), Fourier(2), TileCoding(3)], ids=lambda b: type(b).__name__
-)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_unbounded_dimensions_need_bounds(basis, dtype):
-    infinite = np.inf if dtype is np.float64 else np.finfo(dtype).max
-    space = gym.spaces.Box(
-        np.array([-1.0, -infinite], dtype), np.array([1.0, infinite], dtype), dtype=dtype
-    )
-    with pytest.raises(ValueError, match=r"dimensions \[1\] have no bounds.*low=\[-1.0, -1.0\]"):
-        basis.build(space)
-    bounded = type(basis)(low=[-1.0, -3.0], high=[1.0, 3.0]).build(space)
-    assert np.isfinite(bounded([0.5, 100.0])).all()
 
 
 @pytest.mark.parametrize(

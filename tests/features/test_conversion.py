@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from sklearn.preprocessing import PolynomialFeatures
 
 from rblspi.features import (
-    BASES,
     Fourier,
     FunctionBasis,
     Multilinear,
@@ -56,14 +55,6 @@ def test_settings_come_back_from_json(basis):
     assert hash(again) == hash(basis)
     observation = [0.3, -0.7]
     np.testing.assert_array_equal(again.build(PLANE)(observation), basis.build(PLANE)(observation))
-
-
-@pytest.mark.parametrize("name", BASES)
-def test_every_named_basis_is_stored_by_its_name_and_says_what_it_is(name):
-    basis = BASES[name]()
-    assert basis_from_settings(json.loads(json.dumps(basis.settings()))) == basis
-    assert basis.settings()["basis"] == name
-    assert BASES[name].__doc__.splitlines()[0].endswith(".")
 
 
 @pytest.mark.parametrize("basis", [FunctionBasis(np.sin), TransformerBasis(PolynomialFeatures(2))])
@@ -125,12 +116,6 @@ def test_a_basis_comes_back_from_text(basis):
 )
 def test_bases_are_read_from_text(text, basis):
     assert basis_from_text(text) == basis
-
-
-@pytest.mark.parametrize("name", BASES)
-def test_every_named_basis_can_be_written_as_text(name):
-    assert basis_to_text(BASES[name]()).startswith(f"{name}(")
-    assert basis_from_text(name) == BASES[name]()
 
 
 def test_only_what_was_given_is_written():

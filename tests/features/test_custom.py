@@ -6,7 +6,8 @@ from sklearn.kernel_approximation import RBFSampler
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, StandardScaler
 
-from rblspi.features import FunctionBasis, TransformerBasis
+from rblspi.features import FunctionBasis, RBFGrid, TransformerBasis
+from rblspi.features.refinement import with_centres
 
 PLANE = gym.spaces.Box(-1.0, 1.0, (2,), dtype=np.float64)
 BATCH = np.random.default_rng(0).uniform(-1.0, 1.0, (30, 2))
@@ -161,3 +162,20 @@ def test_transformer_fitted_to_other_observations():
     transformer = PolynomialFeatures(2).fit(np.zeros((1, 3)))
     with pytest.raises(ValueError, match=r"cannot transform observations of Box.*2 features.*3"):
         TransformerBasis(transformer).build(PLANE)
+
+
+@pytest.mark.parametrize(
+    "basis",
+    [
+        TransformerBasis(PolynomialFeatures(2).fit(BATCH)),
+        FunctionBasis(lambda s: [s[0], 2.0, s[1]]),
+        with_centres(RBFGrid(3), BATCH, 5),
+    ],
+)
+def test_the_weights_of_the_constant_function_give_one_everywhere(basis):
+    features = basis.build(PLANE)
+    np.testing.assert_allclose(features(BATCH) @ features.constant, 1.0)
+
+
+def test_a_function_without_a_constant_has_no_such_weights():
+    assert FunctionBasis(lambda s: [s[0], s[1]]).build(PLANE).constant is None

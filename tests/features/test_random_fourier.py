@@ -4,7 +4,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from rblspi.features import RandomFourier, RBFGrid, basis_from_text, default_basis, with_bounds
+from rblspi.features import RandomFourier, RBFGrid, basis_from_text
 
 CUBE = gym.spaces.Box(0.0, 1.0, (6,), np.float64)
 POINTS = np.random.default_rng(0).uniform(-0.5, 1.5, (40, 6))
@@ -113,37 +113,3 @@ def test_the_user_says_what_is_a_circle():
 def test_impossible_recipes_are_explained(basis, message):
     with pytest.raises(ValueError, match=message):
         basis.build(CUBE)
-
-
-def test_five_to_twelve_dimensions_are_scaled_by_what_is_seen():
-    rng = np.random.default_rng(0)
-    scales = np.array([1.0, 1e-3, 50.0, 1.0, 1.0])
-    seen = scales * rng.uniform(-1.0, 1.0, (500, 5))
-    space = gym.spaces.Box(-np.inf, np.inf, (5,), np.float64)
-    basis = default_basis(space, lambda: seen)
-    assert isinstance(basis, RandomFourier)
-    np.testing.assert_allclose(basis.high, 1.5 * scales, rtol=0.02)
-    other = default_basis(space, lambda: 10.0 * seen)
-    assert other.width == pytest.approx(basis.width)  # units of observations change nothing
-    np.testing.assert_allclose(
-        basis.build(space)(seen), other.build(space)(10.0 * seen), atol=1e-12
-    )
-
-
-def test_bounds_stay_bounds_and_circles_stay_circles():
-    low, high = np.array([-np.pi, -1.0, 0, 0, 0]), np.array([np.pi, 1.0, 9.0, 9.0, 0.0])
-    seen = np.random.default_rng(0).uniform(0.0, 0.9, (100, 5)) * (high > 0)
-    basis = default_basis(gym.spaces.Box(low, high, dtype=np.float64), lambda: seen)
-    assert basis.angles == (0,)
-    assert (basis.low[0], basis.high[0]) == (-np.pi, np.pi)
-    assert basis.high[1] == 1.0
-    assert basis.high[2] < 1.2
-    assert basis.low[4] < basis.high[4]
-
-
-@pytest.mark.parametrize("text", ["rbf:20", "fourier:3", "polynomial:2", "tiles:4", "random:10"])
-def test_a_given_basis_finds_its_bounds_as_the_default_does(text):
-    space = gym.spaces.Box(np.array([-1.0, -np.inf]), np.array([1.0, np.inf]), dtype=np.float64)
-    basis = with_bounds(basis_from_text(text), space, lambda: np.array([[0.0, 10.0], [0.5, 30.0]]))
-    assert (basis.low, basis.high) == ((-1.0, 5.0), (1.0, 35.0))
-    assert with_bounds(basis, space, lambda: pytest.fail("it has bounds")) == basis

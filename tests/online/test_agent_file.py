@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
 import subprocess
 import sys
 from collections.abc import Callable
@@ -81,12 +79,6 @@ def test_a_python_environment_goes_on_with_its_own_random_numbers(
     loaded = Agent.load(tmp_path / "agent.npz")
     loaded.learn(episodes=20, reset_num_timesteps=False)
     assert_same_bits(whole, loaded)
-
-
-def test_the_same_agent_gives_the_same_file(tmp_path: Path) -> None:
-    for name in ("one", "two"):
-        RBLSPI(CAR, RBFGrid(2), seed=1).learn(500).save(tmp_path / name)
-    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
 
 
 def test_settings_of_the_environment_are_kept(tmp_path: Path) -> None:
@@ -216,9 +208,3 @@ def test_an_agent_that_kept_fewer_transitions_goes_on_to_keep_as_few(
     assert_same_bits(agent, loaded)
     assert_same_bits(agent.learn(100), loaded.learn(100))
     assert loaded.session.memory.size == 60
-
-
-@pytest.mark.parametrize("copied", [copy.deepcopy, pickle.dumps])
-def test_a_copy_is_made_by_a_file(copied: Callable[[Any], Any]) -> None:
-    with pytest.raises(TypeError, match=r"OPSRL is neither copied nor pickled.*save\(\) it"):
-        copied(OPSRL(CHAIN, seed=0))

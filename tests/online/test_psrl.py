@@ -16,7 +16,6 @@ from rblspi.environments.deep_sea import DeepSea
 from rblspi.environments.river_swim import RIGHT, RiverSwim
 from rblspi.online.baselines.psrl import draw_model
 from rblspi.online.table import DRAWS, MEAN, MOST_OUTCOMES, STEPS
-from tests.support.agents import assert_same_bits
 from tests.support.diary import Diary
 from tests.support.textbook_psrl import walk
 
@@ -116,33 +115,6 @@ def test_without_episodes_a_model_lasts_for_a_horizon_at_most() -> None:
     drawn = int(agent.state.table.counters[DRAWS])
     agent.learn(2000)
     assert 2000 / 20 <= agent.state.table.counters[DRAWS] - drawn <= 2000 / 20 + 12
-
-
-@pytest.mark.parametrize("name", [RIVER, SEA, NOISY_SEA, "FrozenLake-v1"])
-def test_learning_on_after_a_load_gives_the_same_bits(name: str, tmp_path: Path) -> None:
-    whole = PSRL(name, seed=2).learn(episodes=30) if "Frozen" in name else PSRL(name, seed=2)
-    half = PSRL(name, seed=2)
-    if "Frozen" in name:  # plain Python, which goes on between episodes
-        half.learn(episodes=15)
-    else:
-        whole.learn(777)
-        half.learn(333)
-    half.policy()  # looking changes nothing
-    half.save(tmp_path / "agent.npz")
-    loaded = Agent.load(tmp_path / "agent.npz")
-    if "Frozen" in name:
-        loaded.learn(episodes=15, reset_num_timesteps=False)
-    else:
-        loaded.learn(444, reset_num_timesteps=False)
-    assert_same_bits(whole, loaded)
-    np.testing.assert_array_equal(whole.policy().weights, loaded.policy().weights)
-
-
-def test_plain_and_compiled_give_the_same_bits() -> None:
-    compiled, plain = PSRL(NOISY_SEA, seed=4), PSRL(gym.Wrapper(gym.make(NOISY_SEA)), seed=4)
-    assert compiled.session.compiled
-    assert not plain.session.compiled
-    assert_same_bits(compiled.learn(600), plain.learn(600))
 
 
 @pytest.mark.parametrize(("field", "value"), [("outcomes", 7), ("outcomes", -1), ("sizes", 8)])

@@ -98,16 +98,3 @@ def test_an_agent_remembers_what_it_learnt_from(kind):
         log.observations[1:][goes_on], log.next_observations[:-1][goes_on]
     )
     assert (log.rewards[~log.terminated] == -1.0).all()
-
-
-def test_a_loaded_agent_remembers_and_states_the_same(tmp_path):
-    agent = RBLSPI(CAR, RBFGrid(3), seed=0).learn(3000)
-    agent.save(tmp_path / "agent.npz")
-    loaded = RBLSPI.load(tmp_path / "agent.npz")
-    for ours, theirs in zip(agent.session.memory[:-1], loaded.session.memory[:-1], strict=True):
-        np.testing.assert_array_equal(ours, theirs)
-    observation = [[-0.5, 0.0], [0.2, 0.03]]
-    for ours, theirs in zip(
-        agent.action_values(observation, 3), loaded.action_values(observation, 3), strict=True
-    ):
-        np.testing.assert_array_equal(ours, theirs)

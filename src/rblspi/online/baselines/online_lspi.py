@@ -109,12 +109,13 @@ def _solve(agent: State) -> None:
     actions, n, last = agent.cross.shape[0], agent.cross.shape[1], agent.cross.shape[2] - 1
     rewarded = False
     for a in range(actions):
-        la.copy(agent.cross[a], agent.workspace_system[a * n : (a + 1) * n])
         for i in range(n):
             rewarded = rewarded or agent.cross[a, i, last] != 0.0
     if not rewarded:  # b = 0, and so is theta, without a factorisation
         agent.weights[:] = 0.0
         return
+    for a in range(actions):
+        la.copy(agent.cross[a], agent.workspace_system[a * n : (a + 1) * n])
     if la.solve_general(agent.workspace_system, agent.workspace_solution):
         la.copy_vector(agent.workspace_solution, agent.weights)
     else:

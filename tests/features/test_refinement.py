@@ -1,42 +1,13 @@
-"""Weights of the constant function, and finer versions of a basis."""
+"""Finer versions of a basis."""
 
 import gymnasium as gym
 import numpy as np
-import pytest
-from sklearn.preprocessing import PolynomialFeatures
 
-from rblspi.features import Fourier, Multilinear, OneHot, Polynomial, RBFGrid, TileCoding
-from rblspi.features.custom import FunctionBasis, TransformerBasis
+from rblspi.features import OneHot, Polynomial, RBFGrid
 from rblspi.features.refinement import MOST, cells_of, finer, with_centres
 
 PLANE = gym.spaces.Box(-1.0, 2.0, (2,), np.float64)
 POINTS = np.random.default_rng(0).uniform(-1.0, 2.0, (200, 2))
-
-
-@pytest.mark.parametrize(
-    ("basis", "space"),
-    [
-        (RBFGrid(3), PLANE),
-        (Fourier(2), PLANE),
-        (Multilinear(3), PLANE),
-        (Polynomial(3), PLANE),
-        (TileCoding(4, 4), PLANE),
-        (OneHot(), gym.spaces.Discrete(7, start=2)),
-        (OneHot(), gym.spaces.MultiDiscrete([3, 4])),
-        (with_centres(RBFGrid(3), POINTS, 5), PLANE),
-        (TransformerBasis(PolynomialFeatures(2).fit(POINTS)), PLANE),
-        (FunctionBasis(lambda s: [s[0], 2.0, s[1]]), PLANE),
-    ],
-    ids=lambda value: type(value).__name__,
-)
-def test_the_weights_of_the_constant_function_give_one_everywhere(basis, space):
-    features = basis.build(space)
-    observations = [space.sample() for _ in range(50)]
-    np.testing.assert_allclose(features(np.array(observations)) @ features.constant, 1.0)
-
-
-def test_a_function_without_a_constant_has_no_such_weights():
-    assert FunctionBasis(lambda s: [s[0], s[1]]).build(PLANE).constant is None
 
 
 def test_a_table_has_no_finer_version_and_is_that_of_other_bases():
