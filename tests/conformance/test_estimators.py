@@ -266,7 +266,9 @@ def test_only_bayesian_estimators_have_standard_deviations(kind):
 @ON_EVERY
 def test_actions_to_value_have_to_exist(kind):
     fitted = fit(kind)
-    with pytest.raises(ValueError, match="actions in row 1 is 2: actions go from 0 to 1"):
+    with pytest.raises(
+        ValueError, match="actions in row 1 is 2, but with actions=2 they go from 0 to 1"
+    ):
         fitted.predict([0, 1], [0, 2])
     with pytest.raises(ValueError, match=r"actions of shape \(1,\)"):
         fitted.predict([0, 1], [0])

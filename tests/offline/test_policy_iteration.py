@@ -80,7 +80,6 @@ def test_the_history_tells_what_happened(estimator):
     assert fitted.converged_
     assert history[0].changed == 5000
     assert history[0].change == np.inf
-    assert len({iteration.policy for iteration in history}) == len(history)
     np.testing.assert_array_equal(history[-1].weights, fitted.weights_)
     x = fitted.features_(transitions.next_observations)
     before = np.zeros(5000, int)
@@ -162,7 +161,7 @@ def test_a_cycle_is_left_by_a_mixture_of_its_policies_once():
         lspi.fit(transitions)
     assert [iteration.mixed for iteration in lspi.history_].count(2) == 1
     (at,) = (i for i, iteration in enumerate(lspi.history_) if iteration.mixed == 2)
-    assert lspi.history_[at].policy.startswith("mixture ")
+    assert lspi.history_[at].changed == 0
     # The sums of a mixture are the mean of those of its policies, A and b alike.
     x, y = FEATURE[transitions.observations], FEATURE[transitions.next_observations]
     matrices = []

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass, field, fields
 from os import PathLike
-from typing import Any, Literal, NamedTuple, Self, overload
+from typing import Any, NamedTuple, Self
 
 import gymnasium as gym
 import numpy as np
@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import svdvals
 
 from rblspi.core import check
-from rblspi.core.types import Array, Vector
+from rblspi.core.types import Vector
 from rblspi.data.columns import Columns
 from rblspi.data.encoding import Encoding
 from rblspi.data.periods import PeriodLike
@@ -25,7 +25,8 @@ from rblspi.features import BasisLike, Features, as_basis
 from rblspi.model.posterior import Posterior
 from rblspi.model.statistics import Statistics
 from rblspi.offline.accumulation import Data, batch_rows, chunks_of
-from rblspi.offline.problem import PolicySums, Problem
+from rblspi.offline.problem import PolicySums, Problem, sums_of_policy
+from rblspi.policies.given import BatchPolicy
 from rblspi.policies.linear import LinearPolicy, action_names_of
 from rblspi.registry import name_of
 
@@ -82,6 +83,16 @@ class Estimator(ABC):
     def _solve(self, problem: Problem, sums: PolicySums) -> Solution:
         """Compute the weights from the sums of a policy."""
 
+    def _pass(
+        self,
+        problem: Problem,
+        chunks: Iterable[Transitions],
+        policy: BatchPolicy,
+        previous: BatchPolicy | None = None,
+    ) -> PolicySums:
+        """The sums of a policy over the data, and how it differs from the previous one."""
+        return sums_of_policy(problem, policy, chunks, previous)
+
     def _check(self) -> None:
         """Check the parameters that `Problem.of` does not check."""
         check.fraction("discount", self.discount)
@@ -136,26 +147,9 @@ class Estimator(ABC):
         changed = [f"{name}={v}" for name, v in values.items() if v != defaults[name]]
         return f"{type(self).__name__}({', '.join(changed)})"
 
-    @overload
-    def predict(
-        self,
-        observations: ArrayLike,
-        actions: ArrayLike | None = None,
-        return_std: Literal[False] = False,
-    ) -> Array: ...
-
-    @overload
-    def predict(
-        self,
-        observations: ArrayLike,
-        actions: ArrayLike | None = None,
-        *,
-        return_std: Literal[True],
-    ) -> tuple[Array, Array]: ...
-
     def predict(
         self, observations: ArrayLike, actions: ArrayLike | None = None, return_std: bool = False
-    ) -> Array | tuple[Array, Array]:
+    ) -> Any:
         """Predict values and, if asked for, their standard deviations.
 
         Parameters
@@ -179,11 +173,10 @@ class Estimator(ABC):
         batches, single = self._batches(observations)
         wanted = self._wanted(actions, sum(map(len, batches)))
         row = 0 if single else slice(None)
-        mean: Array
         if not return_std:
-            weights = self.problem_.greedy(self.weights_).weights
-            mean = np.concatenate([self.features_(batch) @ weights.T for batch in batches])[wanted]
-            return mean[row]
+            weights = self.weights_.reshape(self.problem_.blocks, -1)
+            values = [self.features_(batch) @ weights.T for batch in batches]
+            return np.concatenate(values)[wanted][row]
         if not hasattr(self, "posterior_"):
             raise ValueError(
                 f"return_std=True: {type(self).__name__} knows no standard deviation; use BLSTD "
@@ -197,35 +190,24 @@ class Estimator(ABC):
         """Observations in batches, and whether it is a single observation."""
         self._require_fitted()
         array = np.asarray(observations if self.encoding_ is None else self.encoding_(observations))
-        single = array.shape == self.features_.shape
-        if single:
-            array = array[None]
+        batch = self.problem_.batch(array)
         rows = batch_rows(self.features_)
-        starts = range(0, max(1, len(array)), rows)
-        return [array[start : start + rows] for start in starts], single
+        starts = range(0, max(1, len(batch)), rows)
+        return [batch[start : start + rows] for start in starts], batch.ndim > array.ndim
 
     def _wanted(self, actions: ArrayLike | None, count: int) -> tuple[Any, Any]:
         """The index of the requested values in an array of shape (N, blocks)."""
-        if self.actions_ is None:
-            if actions is not None:
-                raise ValueError(
-                    "actions is given, but values of states were estimated (actions=None)"
-                )
-            return slice(None), 0
+        if self.actions_ is None and actions is not None:
+            raise ValueError("actions is given, but values of states were estimated (actions=None)")
         if actions is None:
-            return slice(None), slice(None)
+            return slice(None), 0 if self.actions_ is None else slice(None)
         chosen = np.atleast_1d(np.asarray(actions))
         if chosen.shape != (count,) or chosen.dtype.kind not in "biu":
             raise ValueError(
                 f"actions of shape {chosen.shape} and type {chosen.dtype} must be a whole number "
                 f"for each of {count} observations"
             )
-        unknown = (chosen < 0) | (chosen >= self.actions_)
-        if unknown.any():
-            row = int(unknown.argmax())
-            raise ValueError(
-                f"actions in row {row} is {chosen[row]}: actions go from 0 to {self.actions_ - 1}"
-            )
+        self.problem_.require_actions(chosen)
         return np.arange(count), chosen.astype(np.int64)
 
     def _read(self, data: Data, again: bool = False) -> Iterable[Transitions]:
@@ -233,13 +215,13 @@ class Estimator(ABC):
 
         ``again`` says that the data have to have the names of those before them.
         """
-        if not again:
-            chunks = chunks_of(data, self.columns)
-            self.encoding_ = getattr(chunks, "encoding", None)
-            self.action_names_ = getattr(chunks, "action_names", ())
-            self.discount_per_ = getattr(chunks, "discount_per", None)
-            return chunks
-        return chunks_of(data, self.columns, (self.encoding_, self.action_names_))
+        if again:
+            return chunks_of(data, self.columns, (self.encoding_, self.action_names_))
+        chunks = chunks_of(data, self.columns)
+        self.encoding_ = getattr(chunks, "encoding", None)
+        self.action_names_ = getattr(chunks, "action_names", ())
+        self.discount_per_ = getattr(chunks, "discount_per", None)
+        return chunks
 
     def __sklearn_tags__(self) -> Any:
         """What scikit-learn asks of an estimator: there is no target, and X is a log."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from functools import partial
-from hashlib import blake2b
 from operator import add
 from typing import Any, NamedTuple, Self
 
@@ -63,7 +62,7 @@ def fitted_q_iteration(
         weights, offset = regression.solve(targets, constant)
         shapes = weights - offset * constant, before - last * constant
         change = _change(*shapes, offset - last)
-        history.append(Iteration(weights.ravel(), targets.policy.hex(), targets.changed, change))
+        history.append(Iteration(weights.ravel(), targets.changed, change))
         if tell is not None:
             tell(history[-1])
         if change <= tolerance:
@@ -152,7 +151,6 @@ class Targets(NamedTuple):
     moments: Matrix  # sum phi(s) t by action (actions, n)
     total: float  # sum of t
     rows: int
-    policy: bytes  # digest of the greedy actions in the next states
     changed: int  # next states in which the greedy action differs from the one before
 
     def merge(self, other: Targets) -> Targets:
@@ -168,7 +166,6 @@ def _targets_of_chunk(
     chunk: Transitions,
 ) -> Targets:
     moments, total, changed = np.zeros_like(weights), 0.0, 0
-    digest = blake2b(digest_size=16)
     with one_thread():
         for batch in chunk.batches(batch_rows(problem.features)):
             y = problem.features(batch.next_observations)
@@ -181,8 +178,7 @@ def _targets_of_chunk(
             moments += by_action @ problem.features(batch.observations)
             total += float(targets.sum())
             changed += int((best != past)[~batch.terminated].sum())
-            digest.update(best.tobytes())
-    return Targets(moments, total, chunk.size, digest.digest(), changed)
+    return Targets(moments, total, chunk.size, changed)
 
 
 class Regression(NamedTuple):

@@ -15,7 +15,7 @@ from rblspi.offline.fitted_q import fitted_q_iteration
 from rblspi.offline.model_selection import RIDGE
 from rblspi.offline.policy_iteration import OnIteration
 from rblspi.offline.policy_learner import PolicyLearner
-from rblspi.offline.problem import PolicySums, Problem, sums_of_policy
+from rblspi.offline.problem import PolicySums, Problem
 
 
 @dataclass(eq=False, repr=False)
@@ -92,7 +92,7 @@ class FQI(PolicyLearner):
         found = fitted_q_iteration(problem, chunks, self.ridge_, *goals, callback)
         self.weights_, self.history_, self.converged_, self.limits_ = found
         self.cycle_ = 0
-        self._conclude(problem, sums_of_policy(problem, problem.greedy(found.weights), chunks))
+        self._conclude(problem, self._pass(problem, chunks, problem.greedy(found.weights)))
 
     def _solve(self, problem: Problem, sums: PolicySums) -> Solution:
         return Solution(self.weights_, math.nan)  # of the last regression

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass, replace
+from functools import partial
 from os import PathLike
 from typing import Any, Self
 
@@ -21,7 +22,7 @@ from rblspi.offline.lstd import Bayesian, LeastSquares
 from rblspi.offline.model_selection import Judge
 from rblspi.offline.policy_iteration import Improvement, OnIteration, Result, iterate
 from rblspi.offline.policy_learner import PolicyLearner
-from rblspi.offline.problem import PolicySums, Problem, sums_of_policy
+from rblspi.offline.problem import PolicySums, Problem
 from rblspi.offline.values import value_posterior
 from rblspi.policies.choice import Pessimistic
 from rblspi.policies.given import BatchPolicy, FunctionPolicy, PolicyFunction, first_action
@@ -79,8 +80,8 @@ class PolicyIteration(PolicyLearner):
         def improve(sums: PolicySums) -> Improvement:
             return self._improve(problem, sums if before is None else before.merge(sums))
 
-        goals = (int(self.max_iterations), float(self.tolerance))
-        return iterate(chunks, problem, improve, policy, *goals, callback)
+        goals = (problem.constant, int(self.max_iterations), float(self.tolerance))
+        return iterate(partial(self._pass, problem, chunks), improve, policy, *goals, callback)
 
     def _improve(self, problem: Problem, sums: PolicySums) -> Improvement:
         """Compute the weights from the sums of a policy, and the policy that is greedy in them."""
@@ -105,7 +106,7 @@ class PolicyIteration(PolicyLearner):
         if best == len(path) - 1:
             return found
         evaluated = initial if best == 0 else problem.greedy(path[best - 1])
-        return found._replace(sums=sums_of_policy(problem, evaluated, chunks), converged=False)
+        return found._replace(sums=self._pass(problem, chunks, evaluated), converged=False)
 
     def _initial_policy(self, problem: Problem, chunks: Iterable[Transitions]) -> BatchPolicy:
         if self.initial_policy is None:

@@ -21,7 +21,7 @@ from rblspi.model.posterior import ConditionWarning, Posterior
 from rblspi.model.statistics import Statistics
 from rblspi.offline.accumulation import Data, require_finite
 from rblspi.offline.estimator import Estimator, Solution, numerical_rank
-from rblspi.offline.problem import PolicySums, Problem, sample_observations, sums_of_policy
+from rblspi.offline.problem import PolicySums, Problem, sample_observations
 from rblspi.policies.given import FunctionPolicy, ListedActions, PolicyFunction, first_action
 
 #: What `fit` accepts as the policy: a function, the actions it takes, or nothing.
@@ -121,8 +121,7 @@ class PolicyEvaluation(Estimator):
             the policy that collected the data.
         """
         chunks = self._read(transitions)
-        problem = self._problem(chunks)
-        return self._settle(problem, _sums_under(policy, problem, chunks), policy)
+        return self._settle(self._problem(chunks), chunks, policy)
 
     def partial_fit(self, transitions: Data, policy: PolicyLike = None) -> Self:
         """Add transitions. The result is that of `fit` with all transitions so far.
@@ -130,14 +129,12 @@ class PolicyEvaluation(Estimator):
         The arguments are those of `fit`; the policy has to be the same in all calls. A function is
         remembered and need not be passed again.
         """
-        fitted = hasattr(self, "problem_")
-        chunks = self._read(transitions, again=fitted)
-        if not fitted:
-            problem = self._problem(chunks, look=False)
-            return self._settle(problem, _sums_under(policy, problem, chunks), policy)
+        if not hasattr(self, "problem_"):
+            chunks = self._read(transitions)
+            return self._settle(self._problem(chunks, look=False), chunks, policy)
+        chunks = self._read(transitions, again=True)
         policy = self.policy_ if policy is None else policy
-        more = _sums_under(policy, self.problem_, chunks)
-        return self._settle(self.problem_, self._sums.merge(more), policy)
+        return self._settle(self.problem_, chunks, policy, self._sums)
 
     def td_errors(self, transitions: Transitions) -> Vector:
         """The TD error r + gamma Q(s', pi(s')) - Q(s, a) of every transition, shape (N,)."""
@@ -151,31 +148,39 @@ class PolicyEvaluation(Estimator):
         errors: Vector = log.rewards + ahead - now
         return errors
 
-    def _settle(self, problem: Problem, sums: PolicySums, policy: PolicyLike) -> Self:
-        self._conclude(problem, sums)
-        self.policy_ = policy if callable(policy) else None
-        return self
-
-
-def _sums_under(policy: PolicyLike, problem: Problem, chunks: Iterable[Transitions]) -> PolicySums:
-    if problem.actions is None:
-        if policy is not None:
+    def _sums_under(
+        self, policy: PolicyLike, problem: Problem, chunks: Iterable[Transitions]
+    ) -> PolicySums:
+        if problem.actions is None and policy is not None:
             raise ValueError(
                 "policy is given, but states are valued (actions=None) under the policy that "
                 "collected the data; set actions to evaluate another one"
             )
-        return sums_of_policy(problem, first_action, chunks)
-    if policy is None:
-        raise ValueError(
-            "policy=None: actions are valued under a policy; give a function of the next "
-            "observations, or an array of next actions"
-        )
-    if callable(policy):
-        return sums_of_policy(problem, FunctionPolicy(policy), chunks)
-    listed = ListedActions(np.asarray(policy))
-    sums = sums_of_policy(problem, listed, chunks)
-    listed.require_exhausted()
-    return sums
+        if problem.actions is None:
+            return self._pass(problem, chunks, first_action)
+        if policy is None:
+            raise ValueError(
+                "policy=None: actions are valued under a policy; give a function of the next "
+                "observations, or an array of next actions"
+            )
+        if callable(policy):
+            return self._pass(problem, chunks, FunctionPolicy(policy))
+        listed = ListedActions(np.asarray(policy))
+        sums = self._pass(problem, chunks, listed)
+        listed.require_exhausted()
+        return sums
+
+    def _settle(
+        self,
+        problem: Problem,
+        chunks: Iterable[Transitions],
+        policy: PolicyLike,
+        before: PolicySums | None = None,
+    ) -> Self:
+        sums = self._sums_under(policy, problem, chunks)
+        self._conclude(problem, sums if before is None else before.merge(sums))
+        self.policy_ = policy if callable(policy) else None
+        return self
 
 
 @dataclass(eq=False, repr=False)

@@ -14,15 +14,14 @@ of the data, by its own evaluation.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from rblspi.core.types import Vector
-from rblspi.data.transitions import Transitions
 from rblspi.offline.accumulation import require_finite
-from rblspi.offline.problem import PolicySums, Problem, sums_of_policy
+from rblspi.offline.problem import PolicySums
 from rblspi.policies.given import BatchPolicy
 
 #: The weights of a policy's action values, (k,), and the better policy that follows from them.
@@ -38,16 +37,10 @@ class Iteration(NamedTuple):
 
     The first policy is the initial one. A mixture consists of several earlier policies. Any other
     policy is greedy in the weights of the preceding iteration.
-
-    ``policy`` is a digest of the policy's actions in the next states of the data; for a mixture,
-    "mixture" and the digest of the policy that closed the cycle. ``changed`` counts the next
-    states in which its action differs from that of the preceding policy. For the first policy,
-    it counts the next states that are not terminal; for a mixture, it is 0.
     """
 
     weights: Vector  # of the policy's action values, (k,)
-    policy: str
-    changed: int
+    changed: int  # next states in which its action is not that of the preceding policy
     change: float  # of the weights, relative to their length; infinite for the first policy
     mixed: int = 1  # the number of policies in a mixture
 
@@ -74,18 +67,19 @@ class Visit(NamedTuple):
 
 
 def iterate(
-    chunks: Iterable[Transitions],
-    problem: Problem,
+    evaluate: Callable[[BatchPolicy, BatchPolicy | None], PolicySums],
     improve: Callable[[PolicySums], Improvement],
     policy: BatchPolicy,
+    constant: Vector | None,
     max_iterations: int,
     tolerance: float,
     tell: OnIteration | None = None,
 ) -> Result:
     """Evaluate, improve, repeat, starting with a policy and passing over the data each time.
 
-    Iteration has also converged if the relative change of the weights is at most ``tolerance``.
-    Every `Iteration` is passed to ``tell`` when it is done.
+    ``evaluate`` makes the sums of a policy, and compares it with the one before. Iteration has also
+    converged if the relative change of the weights, without their part along the constant, is at
+    most ``tolerance``. Every `Iteration` is passed to ``tell`` when it is done.
     """
     history: list[Iteration] = []
     path: list[Visit] = []  # the policies since the last mixture
@@ -93,7 +87,7 @@ def iterate(
     previous: BatchPolicy | None = None
     evaluated: PolicySums | None = None  # the sums behind the latest weights
     for _ in range(max_iterations):
-        sums = sums_of_policy(problem, policy, chunks, previous)
+        sums = evaluate(policy, previous)
         digests = [visit.digest for visit in path]
         cycle = path[digests.index(sums.policy) :] if sums.policy in digests else []
         if len(cycle) == 1 and evaluated is not None:
@@ -101,20 +95,15 @@ def iterate(
         if cycle and known.issuperset(visit.digest for visit in cycle):
             # The best policy is greedy in the values of the one before it.
             best = max(range(len(cycle)), key=lambda i: cycle[i].value)
-            evaluated = sums_of_policy(problem, cycle[best - 1].policy, chunks)
-            return Result(evaluated, history, False, len(cycle))
+            return Result(evaluate(cycle[best - 1].policy, None), history, False, len(cycle))
 
-        mixed = [sums_of_policy(problem, visit.policy, chunks) for visit in cycle]
-        evaluated = PolicySums.mixture(mixed) if cycle else sums
-        weights, better = improve(evaluated)
-        digest = sums.policy.hex()
-        change = math.inf
-        if history:
-            change = _relative_change(history[-1].weights, weights, problem.constant)
+        evaluated = sums
         if cycle:
-            history.append(Iteration(weights, f"mixture {digest}", 0, change, len(cycle)))
-        else:
-            history.append(Iteration(weights, digest, sums.changed, change))
+            evaluated = PolicySums.mixture([evaluate(visit.policy, None) for visit in cycle])
+        weights, better = improve(evaluated)
+        change = _relative_change(history[-1].weights, weights, constant) if history else math.inf
+        changed = 0 if cycle else sums.changed
+        history.append(Iteration(weights, changed, change, max(1, len(cycle))))
         if tell is not None:
             tell(history[-1])
         if cycle:
@@ -122,7 +111,7 @@ def iterate(
             path = []
         else:
             path.append(Visit(policy, sums.policy, float(sums.ahead @ weights)))
-            if history[-1].change <= tolerance:
+            if change <= tolerance:
                 return Result(evaluated, history, True, 0)
         previous, policy = policy, better
     assert evaluated is not None

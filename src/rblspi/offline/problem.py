@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial, reduce
 from hashlib import blake2b
+from operator import add
 from typing import Any, NamedTuple
 
 import gymnasium as gym
@@ -92,9 +93,12 @@ class Problem(NamedTuple):
         return lambda observations: policy(observations, features(observations))
 
     def require_actions(self, actions: Integers) -> None:
-        """Raise an error if logged actions are more than there are."""
-        if self.actions is not None and (actions >= self.actions).any():
-            row = int(np.argmax(actions >= self.actions))
+        """Raise an error that names the first action which does not exist."""
+        if self.actions is None:
+            return
+        unknown = (actions < 0) | (actions >= self.actions)
+        if unknown.any():
+            row = int(unknown.argmax())
             raise ValueError(
                 f"actions in row {row} is {actions[row]}, but with actions={self.actions} they go "
                 f"from 0 to {self.actions - 1}"
@@ -191,31 +195,24 @@ def are_states(observations: NDArray[Any]) -> bool:
 
 def observed_space(chunks: Iterable[Transitions]) -> gym.Space[Any]:
     """The smallest space of all observations: Discrete if they are whole numbers, else a Box."""
-    low, high, states = over_chunks(chunks, _range_of_chunk, _Range.merge)
+    low, high, states = over_chunks(
+        chunks,
+        _range_of_chunk,
+        lambda a, b: (np.minimum(a[0], b[0]), np.maximum(a[1], b[1]), a[2] and b[2]),
+    )
     if states:
         return gym.spaces.Discrete(int(high - low) + 1, start=int(low))
     return gym.spaces.Box(low, high, np.shape(low), np.float64)
 
 
-class _Range(NamedTuple):
-    low: NDArray[Any]
-    high: NDArray[Any]
-    states: bool  # whether every observation is a whole number
-
-    def merge(self, other: _Range) -> _Range:
-        low, high = np.minimum(self.low, other.low), np.maximum(self.high, other.high)
-        return _Range(low, high, self.states and other.states)
-
-
-def _range_of_chunk(chunk: Transitions) -> _Range:
-    one, other = (
-        _Range(column.min(axis=0), column.max(axis=0), are_states(column))
-        for column in (chunk.observations, chunk.next_observations)
-    )
-    found = one.merge(other)
-    if not (np.isfinite(found.low).all() and np.isfinite(found.high).all()):
+def _range_of_chunk(chunk: Transitions) -> tuple[NDArray[Any], NDArray[Any], bool]:
+    """The least and the greatest numbers, and whether all observations are whole numbers."""
+    columns = chunk.observations, chunk.next_observations
+    low = np.minimum(*(column.min(axis=0) for column in columns))
+    high = np.maximum(*(column.max(axis=0) for column in columns))
+    if not (np.isfinite(low).all() and np.isfinite(high).all()):
         chunk.checked()  # names the row that is not finite
-    return found
+    return low, high, all(map(are_states, columns))
 
 
 def sample_observations(chunks: Iterable[Transitions], count: int = 2000) -> Matrix:
@@ -246,13 +243,9 @@ class PolicySums(NamedTuple):
 
     def merge(self, other: PolicySums) -> PolicySums:
         """The sums over these transitions followed by others."""
-        return PolicySums(
-            self.statistics.merge(other.statistics),
-            self.td_errors.merge(other.td_errors),
-            self.policy + other.policy,
-            self.changed + other.changed,
-            self.ahead + other.ahead,
-        )
+        statistics = self.statistics.merge(other.statistics)
+        errors = self.td_errors.merge(other.td_errors)
+        return PolicySums(statistics, errors, *map(add, self[2:], other[2:]))
 
     @staticmethod
     def mixture(mixed: Sequence[PolicySums]) -> PolicySums:
@@ -281,11 +274,9 @@ def sums_of_policy(
 def _sums_of_chunk(
     problem: Problem, policy: BatchPolicy, previous: BatchPolicy | None, chunk: Transitions
 ) -> PolicySums:
-    features = problem.features
-    statistics = empty(problem.blocks, features.size)
-    td_errors = TDErrorSums.empty(problem.blocks, features.size)
+    features, shape = problem.features, (problem.blocks, problem.features.size)
+    statistics, td_errors, ahead = empty(*shape), TDErrorSums.empty(*shape), np.zeros(shape)
     digest, changed = blake2b(digest_size=16), 0
-    ahead = np.zeros((problem.blocks, features.size))
     with _wrong_values_named(problem, chunk), one_thread():
         for batch in chunk.batches(batch_rows(features)):
             x, y = features(batch.observations), features(batch.next_observations)
