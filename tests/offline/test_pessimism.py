@@ -6,7 +6,7 @@ from rblspi import LinearPolicy
 from rblspi.data.transitions import Transitions
 from rblspi.features import OneHot
 from rblspi.offline import BLSPI, coverage
-from rblspi.offline.coverage import narrowing
+from rblspi.policies.values import narrowing
 from tests.support.chain import BASIS, DISCOUNT, STATES, in_proportion, random_episodes
 
 

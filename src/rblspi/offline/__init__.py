@@ -1,7 +1,6 @@
 """Estimators of values and policies from logged transitions, with scikit-learn's interface."""
 
 from rblspi.offline.comparison import Comparison, compare
-from rblspi.offline.coverage import Coverage, coverage
 from rblspi.offline.data_report import DataReport, data_report
 from rblspi.offline.estimates import Estimates, estimates
 from rblspi.offline.estimator import NotFittedError
@@ -11,7 +10,7 @@ from rblspi.offline.lspi import BLSPI, LSPI
 from rblspi.offline.lstd import BLSTD, LSTD
 from rblspi.offline.off_policy import PolicyValue, policy_value
 from rblspi.offline.policy_iteration import ConvergenceWarning, Iteration
-from rblspi.offline.support import Finding, support
+from rblspi.offline.support import Coverage, Finding, coverage, support
 from rblspi.offline.trust import TrustReport, trust
 from rblspi.offline.values import value_posterior
 

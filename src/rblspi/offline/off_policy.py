@@ -28,21 +28,22 @@ reward but zero was logged.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import math
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import cho_solve
-from scipy.stats import t as student
 
 from rblspi.core import check
-from rblspi.core.types import Matrix, Vector
+from rblspi.core.types import Vector
 from rblspi.data.transitions import Transitions
 from rblspi.features import BasisLike
-from rblspi.offline.accumulation import Data, batch_rows, chunks_of, first_rows, require_finite
+from rblspi.offline.accumulation import Data, chunks_of, first_rows, require_finite
 from rblspi.offline.fitted_q import attainable, conceivable
+from rblspi.offline.influence import reach
 from rblspi.offline.lstd import BLSTD, finer_fits
 from rblspi.offline.problem import are_states
 from rblspi.offline.support import BAD, followed, support_of, worst
@@ -104,8 +105,7 @@ def policy_value(
         hardly contain what the policy does, ``support`` is "bad", and the interval is all that
         logged rewards could add up to.
     """
-    confidence = check.fraction("confidence", confidence)
-    chunks = chunks_of(transitions)
+    confidence, chunks = check.fraction("confidence", confidence), chunks_of(transitions)
     blstd = BLSTD(
         basis,
         check.count("actions", actions),
@@ -116,26 +116,18 @@ def policy_value(
         observation_space=observation_space,
     ).fit(chunks, policy)
     given = _first_observations(chunks) if first_observations is None else first_observations
-    firsts = np.asarray(given)
-    if firsts.shape == blstd.features_.shape:  # a single first state
-        firsts = firsts[None]
-    z = _action_features(blstd, firsts, policy)
-    values = z @ blstd.weights_
+    firsts = blstd.problem_.batch(given)
+    chosen = blstd.problem_.chosen(policy(firsts), firsts)
+    values = blstd.predict(firsts, chosen)
+    mean = float(values.mean())
     # First states that come from the data are a sample too.
     of_starts = float(values.var()) / len(values) if first_observations is None else 0.0
+    z = blstd.problem_.action_features(firsts, chosen).mean()
+    of_posterior, segments = _noise(blstd, chunks, z)
+    posterior_std = math.sqrt(of_posterior + of_starts)
+    sampling_std = math.sqrt(float(np.var(segments)) * len(segments) + of_starts)
 
-    beta_s_z = cho_solve((blstd.posterior_.factor, False), z.mean(axis=0))
-    influence = _influence(blstd, beta_s_z)
-    segments = [s for chunk in chunks for s in _segment_sums(blstd, chunk, influence)]
-    of_posterior = float(beta_s_z @ z.mean(axis=0)) / blstd.posterior_.noise_precision
-    variances = np.array([of_posterior, np.var(segments) * len(segments)]) + of_starts
-    posterior_std, sampling_std = (float(std) for std in np.sqrt(variances))
-
-    mean = float(values.mean())
-    others = [
-        float((_action_features(other, firsts, policy) @ other.weights_).mean())
-        for other in finer_fits(blstd, chunks)
-    ]
+    others = [float(other.predict(firsts, chosen).mean()) for other in finer_fits(blstd, chunks)]
     rows = first_rows(chunks)
     paths = followed(policy, rows, discount, firsts)
     if not are_states(rows.observations):
@@ -143,8 +135,8 @@ def policy_value(
     basis_error = max((abs(other - mean) for other in others), default=0.0)
     least, most = attainable(chunks, discount)
     out_of_reach = max(0.0, least - mean, mean - most)
-    reach = float(student.ppf(0.5 + confidence / 2.0, max(len(segments) - 1, 1)))
-    half = reach * max(posterior_std, sampling_std) + max(basis_error, out_of_reach)
+    errors = reach(len(segments), confidence)
+    half = errors * max(posterior_std, sampling_std) + max(basis_error, out_of_reach)
     half += paths.beyond * (most - least)
     require_finite(mean, half)
     low, high = max(mean - half, least), min(mean + half, most)
@@ -153,47 +145,24 @@ def policy_value(
     if word == BAD:
         low, high = conceivable(chunks, discount)
         half = max(high - mean, mean - low)
-    return PolicyValue(
-        mean=mean,
-        std=half / reach,
-        posterior_std=posterior_std,
-        sampling_std=sampling_std,
-        basis_error=basis_error,
-        beyond=paths.beyond,
-        low=low,
-        high=high,
-        segments=len(segments),
-        starts=len(values),
-        support=word,
-    )
+    stds = half / errors, posterior_std, sampling_std
+    sizes = len(segments), len(values)
+    return PolicyValue(mean, *stds, basis_error, paths.beyond, low, high, *sizes, word)
 
 
-def _influence(blstd: BLSTD, beta_s_z: Vector) -> Vector:
-    """The vector h = C^-1 A (beta S z)."""
-    factors = blstd.posterior_.gram_factor
-    sides = (blstd.statistics_.drift @ beta_s_z).reshape(len(factors), -1)
-    solved = [cho_solve((factor, False), side) for factor, side in zip(factors, sides, strict=True)]
-    return np.concatenate(solved)
-
-
-def _segment_sums(blstd: BLSTD, chunk: Transitions, influence: Vector) -> Iterator[float]:
-    """The sum of (h'phi(s, a)) delta over every segment of a chunk."""
-    effects = []
-    for batch in chunk.batches(batch_rows(blstd.features_)):
-        x = blstd.features_(batch.observations)
-        shares = x @ influence.reshape(blstd.statistics_.actions, -1).T
-        share = shares[np.arange(batch.size), batch.actions]
-        effects.append(share * blstd.td_errors(batch))
-    starts = np.flatnonzero(np.diff(chunk.segments(), prepend=-1))
-    yield from np.add.reduceat(np.concatenate(effects), starts).tolist()
-
-
-def _action_features(blstd: BLSTD, observations: NDArray[Any], policy: PolicyFunction) -> Matrix:
-    """Rows phi(s, pi(s)), shape (N, k)."""
-    x = blstd.features_(observations)
-    rows = np.zeros((len(x), blstd.statistics_.actions, x.shape[1]))
-    rows[np.arange(len(x)), np.asarray(policy(observations))] = x
-    return rows.reshape(len(x), -1)
+def _noise(blstd: BLSTD, chunks: Iterable[Transitions], z: Vector) -> tuple[float, list[float]]:
+    """The variance z'S z, and the sum of (h'phi(s, a)) delta over every segment."""
+    posterior, problem = blstd.posterior_, blstd.problem_
+    beta_s_z = cho_solve((posterior.factor, False), z)
+    sides = np.split(blstd.statistics_.drift @ beta_s_z, problem.blocks)
+    factors = ((factor, False) for factor in posterior.gram_factor)
+    h = np.concatenate([cho_solve(*pair) for pair in zip(factors, sides, strict=True)])
+    segments: list[float] = []
+    for chunk in chunks:
+        shares = problem.action_features(chunk.observations, chunk.actions).dot(h)
+        starts = np.flatnonzero(np.diff(chunk.segments(), prepend=-1))
+        segments += np.add.reduceat(shares * blstd.td_errors(chunk), starts).tolist()
+    return float(beta_s_z @ z) / posterior.noise_precision, segments
 
 
 def _first_observations(chunks: Iterable[Transitions]) -> NDArray[Any]:

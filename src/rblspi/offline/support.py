@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from rblspi.core import check
+from rblspi.core.types import Vector
 from rblspi.data.transitions import Transitions
+from rblspi.offline.influence import effective_size
 from rblspi.offline.local_model import follow_in_model
 from rblspi.offline.paths import Paths, first_states, follow
 from rblspi.offline.problem import are_states
 from rblspi.policies.given import PolicyFunction
+from rblspi.policies.values import LITTLE_KNOWN, narrowing
+
+if TYPE_CHECKING:
+    from rblspi.offline.lspi import BLSPI
 
 GOOD, DOUBTFUL, BAD = WORDS = ("good", "doubtful", "bad")
 
@@ -28,6 +35,11 @@ class Finding(NamedTuple):
     value: float
     word: str  # "good", "doubtful" or "bad"
     advice: str  # what to do; empty if it is good
+
+    @classmethod
+    def of(cls, name: str, value: float, word: str, advice: str) -> Self:
+        """A finding with advice unless it is good."""
+        return cls(name, value, word, "" if word == GOOD else advice)
 
 
 def support(
@@ -61,13 +73,12 @@ def followed(
 
 def support_of(paths: Paths, log: Transitions) -> list[Finding]:
     """The findings from paths in a log."""
-    advice = "log what this policy does, or stay closer to the log's own"
-    rows = [("beyond the log", paths.beyond, word(paths.beyond, LITTLE, MUCH))]
+    advice, found = "log what this policy does, or stay closer to the log's own", []
     if are_states(log.observations):
-        total, squares = paths.weights.sum(), np.square(paths.weights).sum()
-        sample = float(total**2 / squares) if total else 0.0
-        rows.insert(0, ("effective sample", sample, word(-sample, -SOME, -FEW)))
-    return [Finding(*row, "" if row[2] == GOOD else advice) for row in rows]
+        sample = effective_size(paths.weights)
+        found.append(Finding.of("effective sample", sample, word(-sample, -SOME, -FEW), advice))
+    beyond = word(paths.beyond, LITTLE, MUCH)
+    return [*found, Finding.of("beyond the log", paths.beyond, beyond, advice)]
 
 
 def word(value: float, doubtful: float, bad: float) -> str:
@@ -78,3 +89,46 @@ def word(value: float, doubtful: float, bad: float) -> str:
 def worst(findings: list[Finding] | tuple[Finding, ...]) -> str:
     """The worst word of all findings."""
     return max((finding.word for finding in findings), key=WORDS.index)
+
+
+# What the data say about states -----------------------------------------------------------------
+
+
+class Coverage(NamedTuple):
+    """How much the data say about the states that a policy visits.
+
+    The ratios are the posterior standard deviation of Q(s, pi(s)) divided by that of the prior: 1
+    where the data say nothing.
+    """
+
+    share: float  # of states in which the posterior is close to the prior
+    ratios: Vector  # one for every state, (N,)
+
+    def __str__(self) -> str:
+        """The result in one sentence."""
+        return (
+            f"in {self.share:.1%} of {len(self.ratios):,} states the data say little about the "
+            "action that the policy takes"
+        )
+
+
+def coverage(
+    estimator: BLSPI, observations: ArrayLike, threshold: float = LITTLE_KNOWN
+) -> Coverage:
+    """Measure how much the data say about the values in these states.
+
+    Parameters
+    ----------
+    estimator : BLSPI
+        A fitted estimator.
+    observations : array-like, shape (N, ...)
+        States that its policy visits.
+    threshold : float
+        The posterior counts as close to the prior where its standard deviation exceeds this share
+        of the prior's.
+    """
+    check.fraction("threshold", threshold)
+    batch = np.asarray(observations)
+    x = np.atleast_2d(estimator.features_(batch))
+    ratios = narrowing(estimator.posterior_, x, estimator.policy()(batch))
+    return Coverage(float((ratios > threshold).mean()), ratios)

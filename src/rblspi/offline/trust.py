@@ -135,7 +135,7 @@ def trust(
     own = follow_log(rows, discount, seed).returns
     same = float(np.mean(rows.actions == taken[1])) >= SAME
     found = support_of(paths, rows)
-    found += [_basis(gain, spread), _markov(blstd, policy, rows)]
+    found += [_basis(gain, spread), _markov(blstd, rows)]
     found.append(_better(gain, paths.returns, own, same))
     more = float(paths.returns.mean() - own.mean())
     if are_states(rows.observations):
@@ -144,8 +144,8 @@ def trust(
         promised = np.clip(values(firsts, policy(firsts)), *attainable([rows], discount))
         found.append(_promise(more, float(promised.mean() - own.mean())))
     if converged is not None:
-        how, advice = (GOOD, "") if converged else (BAD, "more transitions, or another basis")
-        found.append(Finding("converged", float(converged), how, advice))
+        advice = "more transitions, or another basis"
+        found.append(Finding.of("converged", float(converged), GOOD if converged else BAD, advice))
     return TrustReport(tuple(found))
 
 
@@ -156,7 +156,7 @@ def _basis(gain: Comparison, spread: float) -> Finding:
     """
     share = gain.basis_std / spread if spread else 0.0
     found = GOOD if gain.basis_std <= gain.sampling_std else word(share, SMALL, math.inf)
-    return Finding("disagreement of bases", share, found, "" if found == GOOD else "a finer basis")
+    return Finding.of("disagreement of bases", share, found, "a finer basis")
 
 
 def _better(gain: Comparison, returns: Vector, own: Vector, same: bool) -> Finding:
@@ -170,8 +170,8 @@ def _better(gain: Comparison, returns: Vector, own: Vector, same: bool) -> Findi
     if gain.high < 0.0 or not (same or more > 2.0 * error):
         found, advice = BAD, "nothing shows that it is better: keep the log's own policy"
     elif gain.low > 0.0:
-        found, advice = GOOD, ""
-    return Finding("gain over the log", more, found, advice)
+        found = GOOD
+    return Finding.of("gain over the log", more, found, advice)
 
 
 def _decisions(
@@ -193,37 +193,32 @@ def _decisions(
     lost = deviation * norm.pdf(z) - gap * norm.cdf(-z)
     total = float(paths.weights @ lost.max(axis=1)) / len(paths.returns)
     share = total / gain if gain > 0.0 else 0.0  # without a gain, that is the finding
-    found = word(share, LITTLE, MUCH)
-    return Finding("undecided", share, found, "" if found == GOOD else "log more of all actions")
+    return Finding.of("undecided", share, word(share, LITTLE, MUCH), "log more of all actions")
 
 
 def _promise(gain: float, promised: float) -> Finding:
     """The share of the gain over the log that the learner promises and the paths do not show."""
     share = max(0.0, 1.0 - gain / promised) if promised > 0.0 else 0.0
-    found = word(share, LITTLE, MUCH)
-    advice = "" if found == GOOD else "its values are not to be had from these data: log more"
-    return Finding("promise not kept", share, found, advice)
+    advice = "its values are not to be had from these data: log more"
+    return Finding.of("promise not kept", share, word(share, LITTLE, MUCH), advice)
 
 
-def _markov(blstd: BLSTD, policy: PolicyFunction, log: Transitions) -> Finding:
+def _markov(blstd: BLSTD, log: Transitions) -> Finding:
     """The held-out share of TD errors that the step before explains, and the present does not."""
-    rows = np.flatnonzero(~log.starts())
+    rows, share = np.flatnonzero(~log.starts()), 0.0
     half, errors = halves(log)[rows], blstd.td_errors(log)[rows]
-    name, advice = "memory (R^2)", "put earlier observations into the state"
-    if min(half.sum(), (~half).sum()) < SOME or not errors.any():
-        return Finding(name, 0.0, GOOD, "")
-    present = _by_action(blstd, log, rows)
-    rest = errors - _held_out(present, errors, half)
-    known = _held_out(_by_action(blstd, log, rows - 1), rest, half)
-    share = max(0.0, 1.0 - float(np.square(rest - known).sum() / np.square(rest).sum()))
-    found = word(share, MEMORY, math.inf)
-    return Finding(name, share, found, "" if found == GOOD else advice)
+    if min(half.sum(), (~half).sum()) >= SOME and errors.any():
+        rest = errors - _held_out(_by_action(blstd, log, rows), errors, half)
+        known = _held_out(_by_action(blstd, log, rows - 1), rest, half)
+        share = max(0.0, 1.0 - float(np.square(rest - known).sum() / np.square(rest).sum()))
+    advice = "put earlier observations into the state"
+    return Finding.of("memory (R^2)", share, word(share, MEMORY, math.inf), advice)
 
 
 def _by_action(blstd: BLSTD, log: Transitions, rows: Integers) -> Matrix:
     """A block of features for every action, shape (N, k)."""
     x = blstd.features_(log.observations[rows])
-    chosen = np.eye(blstd.statistics_.actions)[log.actions[rows]]
+    chosen = np.eye(blstd.problem_.blocks)[log.actions[rows]]
     blocks: Matrix = np.einsum("na,nf->naf", chosen, x).reshape(len(x), -1)
     return blocks
 
