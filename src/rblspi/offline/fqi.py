@@ -49,18 +49,16 @@ class FQI(PolicyLearner):
 
     Attributes
     ----------
-    weights_ : ndarray, shape (k,)
-        theta. `act` is greedy in them.
     history_ : list of Iteration
         The weights of every iteration. The policy of an iteration is the one that is greedy in the
         weights before it.
-    n_iter_, converged_
-        The number of iterations, and whether they stopped because of the tolerance.
+    converged_ : bool
+        Whether the iterations stopped because of the tolerance.
     limits_ : tuple of float
         The least and the greatest value that the rewards allow.
     ridge_ : float
         The ridge that was used.
-    basis_, actions_, selection_
+    weights_, basis_, actions_, selection_
         As for `LSPI`.
 
     References

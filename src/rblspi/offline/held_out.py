@@ -28,13 +28,12 @@ from numpy.typing import NDArray
 from rblspi.core import check
 from rblspi.core.types import Integers, Matrix, Vector
 from rblspi.data.transitions import Transitions
-from rblspi.features import BasisLike, as_basis
+from rblspi.features import BasisLike
 from rblspi.offline.accumulation import Data, chunks_of, first_rows, halves
+from rblspi.offline.lstd import LSTD
 from rblspi.offline.model_selection import candidates
-from rblspi.offline.paths import REST, deviations, uncontrolled
-from rblspi.offline.problem import Problem
+from rblspi.offline.paths import REST, deviations, only_action, uncontrolled
 from rblspi.offline.values import value_posterior
-from rblspi.policies.linear import LinearPolicy
 from rblspi.policies.values import ActionValues, ValuePosterior
 from rblspi.rollout.calibration import Calibration
 
@@ -154,13 +153,5 @@ def _values_of_log(
     log: Transitions, basis: BasisLike, discount: float, space: gym.Space[Any] | None
 ) -> ValuePosterior:
     """The values of the log's own policy, by the log."""
-    problem = Problem.of(basis, 1, discount, space, [log])
-    policy = LinearPolicy(
-        basis=as_basis(basis),
-        features=problem.features,
-        weights=np.zeros(problem.features.size),
-        observation_space=problem.space,
-        action_space=gym.spaces.Discrete(1),
-        discount=discount,
-    )
-    return value_posterior(policy, log)
+    fitted = LSTD(basis, 1, discount=discount, observation_space=space).fit(log, only_action)
+    return value_posterior(fitted.policy(), log)

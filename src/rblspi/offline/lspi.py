@@ -126,12 +126,8 @@ class PolicyIteration(PolicyLearner):
 class LSPI(PolicyIteration, LeastSquares):
     """A policy from logged transitions, by least-squares policy iteration.
 
-    For each policy pi in turn, over all transitions,
-
-        A theta = b,    A = sum phi(s, a) (phi(s, a) - gamma phi(s', pi(s')))',
-                        b = sum phi(s, a) r,
-
-    and the next policy is pi(s) = argmax_a phi(s, a)'theta.
+    Each policy is evaluated by `LSTD` over all transitions, and the next one is greedy in the
+    values: pi(s) = argmax_a phi(s, a)'theta.
 
     Parameters
     ----------
@@ -200,9 +196,7 @@ class BLSPI(PolicyIteration, Bayesian):
     Attributes
     ----------
     posterior_, weights_, condition_
-        As for `BLSTD`, of the last policy that was evaluated.
-    history_, converged_, cycle_, basis_, actions_, selection_
-        As for `LSPI`.
+        As for `BLSTD`, of the last policy that was evaluated. All others are as for `LSPI`.
 
     References
     ----------

@@ -212,10 +212,8 @@ class LSTD(PolicyEvaluation, LeastSquares):
 
     Attributes
     ----------
-    weights_ : ndarray, shape (k,)
-        theta.
-    condition_ : float
-        The condition number of the system that was solved.
+    weights_, condition_
+        theta, and the condition number of the system that was solved.
 
     References
     ----------
@@ -252,10 +250,8 @@ class BLSTD(PolicyEvaluation, Bayesian):
     ----------
     posterior_ : Posterior
         N(m, S).
-    weights_ : ndarray, shape (k,)
-        m.
-    condition_ : float
-        The condition number of S, scaled to a diagonal of ones.
+    weights_, condition_
+        m, and the condition number of S, scaled to a diagonal of ones.
 
     References
     ----------

@@ -12,6 +12,7 @@ as they are in many dimensions, the default is kept.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from operator import add
 from typing import Any, NamedTuple
 
 import gymnasium as gym
@@ -102,7 +103,7 @@ def candidates(chunks: Iterable[Transitions], space: gym.Space[Any] | None) -> l
         table = table_basis(space)
     if table is not None:
         return [Candidate(table, RIDGE)]
-    low, high = over_chunks(chunks, Moments.of, Moments.merge).box(REACH)
+    low, high = _usual_range(chunks)
     default = basis_over(low, high)
     if len(low) not in OTHERS:
         return [Candidate(default, RIDGE)]
@@ -116,40 +117,26 @@ def candidates(chunks: Iterable[Transitions], space: gym.Space[Any] | None) -> l
     ]
 
 
-class Moments(NamedTuple):
-    """Of the observations: their number, sum, sum of squares and range."""
+def _usual_range(chunks: Iterable[Transitions]) -> tuple[Vector, Vector]:
+    """The range of the observations, without what is far from most of them."""
+    rows, total, squares, least, greatest = over_chunks(chunks, _moments, _merged)
+    mean = total / rows
+    deviation = np.sqrt(np.maximum(squares / rows - mean**2, 0.0))
+    low = np.maximum(least, mean - REACH * deviation)
+    high = np.minimum(greatest, mean + REACH * deviation)
+    constant = ~(low < high)  # a dimension of zero width cannot be scaled
+    return np.where(constant, low - 0.5, low), np.where(constant, low + 0.5, high)
 
-    rows: int
-    total: Vector
-    squares: Vector
-    low: Vector
-    high: Vector
 
-    @staticmethod
-    def of(chunk: Transitions) -> Moments:
-        """Those of some transitions."""
-        rows = chunk.observations.reshape(chunk.size, -1).astype(np.float64)
-        sums = rows.sum(axis=0), (rows**2).sum(axis=0)
-        return Moments(len(rows), *sums, rows.min(axis=0), rows.max(axis=0))
+def _moments(chunk: Transitions) -> tuple[Any, ...]:
+    """Of the observations: their number, sum, sum of squares, and range."""
+    rows = chunk.observations.reshape(chunk.size, -1).astype(np.float64)
+    return len(rows), rows.sum(axis=0), (rows**2).sum(axis=0), rows.min(axis=0), rows.max(axis=0)
 
-    def merge(self, other: Moments) -> Moments:
-        """The same for both sets of transitions."""
-        return Moments(
-            self.rows + other.rows,
-            self.total + other.total,
-            self.squares + other.squares,
-            np.minimum(self.low, other.low),
-            np.maximum(self.high, other.high),
-        )
 
-    def box(self, reach: float) -> tuple[Vector, Vector]:
-        """The range of the observations, without what is far from most of them."""
-        mean = self.total / self.rows
-        deviation = np.sqrt(np.maximum(self.squares / self.rows - mean**2, 0.0))
-        low = np.maximum(self.low, mean - reach * deviation)
-        high = np.minimum(self.high, mean + reach * deviation)
-        constant = ~(low < high)  # a dimension of zero width cannot be scaled
-        return np.where(constant, low - 0.5, low), np.where(constant, low + 0.5, high)
+def _merged(one: tuple[Any, ...], other: tuple[Any, ...]) -> tuple[Any, ...]:
+    sums = map(add, one[:3], other[:3])
+    return *sums, np.minimum(one[3], other[3]), np.maximum(one[4], other[4])
 
 
 # The value of a policy ----------------------------------------------------------------------------
@@ -205,7 +192,7 @@ class Judge(NamedTuple):
 
     def _places(self, observations: NDArray[Any], actions: Integers) -> Integers:
         """The number of the cell and action."""
-        place = np.zeros(len(observations), np.int64)
-        for edges, x in zip(self.edges, observations.reshape(len(place), -1).T, strict=True):
-            place = place * (len(edges) + 1) + np.searchsorted(edges, x)
-        return place * self.actions + actions
+        columns = observations.reshape(len(observations), -1).T
+        places = [np.searchsorted(e, x) for e, x in zip(self.edges, columns, strict=True)]
+        shape = (*(len(edges) + 1 for edges in self.edges), self.actions)
+        return np.ravel_multi_index((*places, actions), shape)

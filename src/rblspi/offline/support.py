@@ -15,7 +15,7 @@ from rblspi.offline.local_model import follow_in_model
 from rblspi.offline.paths import Paths, first_states, follow
 from rblspi.offline.problem import are_states
 from rblspi.policies.given import PolicyFunction
-from rblspi.policies.values import LITTLE_KNOWN, narrowing
+from rblspi.policies.values import LITTLE_KNOWN
 
 if TYPE_CHECKING:
     from rblspi.offline.lspi import BLSPI
@@ -130,5 +130,8 @@ def coverage(
     check.fraction("threshold", threshold)
     batch = np.asarray(observations)
     x = np.atleast_2d(estimator.features_(batch))
-    ratios = narrowing(estimator.posterior_, x, estimator.policy()(batch))
+    std = estimator.posterior_.predict(x)[1][np.arange(len(x)), estimator.policy()(batch)]
+    before = np.linalg.norm(x, axis=1) / np.sqrt(estimator.posterior_.prior_precision)
+    # The level of all values, of which the prior says nothing, makes the ratio exceed 1.
+    ratios = np.minimum(std / np.maximum(before, np.finfo(np.float64).tiny), 1.0)
     return Coverage(float((ratios > threshold).mean()), ratios)
