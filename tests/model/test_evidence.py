@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from rblspi.model.evidence import SPACING, estimate_precisions, shrinkage
-from rblspi.model.posterior import Posterior
+from rblspi.model.evidence import SPACING, estimate_precisions, posterior_by_evidence, shrinkage
 from rblspi.model.statistics import TDErrorSums, accumulate, empty
 
 ACTIONS, FEATURES, DISCOUNT = 2, 4, 0.9
@@ -58,11 +57,11 @@ def test_sums_of_parts_merge_to_the_sums_of_the_whole():
 def test_the_prior_maximises_the_evidence_given_the_noise(monkeypatch):
     monkeypatch.setattr("rblspi.model.evidence.LARGEST_PENALTY", 1e6)
     statistics, errors, _ = some_sums(np.random.default_rng(2))
-    found = Posterior.by_evidence(statistics, errors, CONSTANT)
+    found = posterior_by_evidence(statistics, errors, CONSTANT)
 
     def cost(log_alpha):
         alpha, beta = float(np.exp(log_alpha[0])), found.noise_precision
-        other = Posterior.by_evidence(statistics, errors, CONSTANT, alpha, beta)
+        other = posterior_by_evidence(statistics, errors, CONSTANT, alpha, beta)
         return -other.log_evidence()
 
     best = minimize(cost, [0.0], method="Nelder-Mead", options={"xatol": 1e-6, "fatol": 1e-10})
@@ -71,7 +70,7 @@ def test_the_prior_maximises_the_evidence_given_the_noise(monkeypatch):
 
 def test_the_prior_weighs_at_most_a_hundredth_of_a_transition():
     statistics, errors, _ = some_sums(np.random.default_rng(2))
-    found = Posterior.by_evidence(statistics, errors, CONSTANT)
+    found = posterior_by_evidence(statistics, errors, CONSTANT)
     squared_length = np.trace(statistics.gram, axis1=1, axis2=2).sum() / statistics.count.sum()
     penalty = found.prior_precision / found.noise_precision
     assert penalty == pytest.approx(0.01 * squared_length, rel=1e-12)
@@ -79,14 +78,14 @@ def test_the_prior_weighs_at_most_a_hundredth_of_a_transition():
 
 def test_the_noise_is_the_mean_squared_td_error_of_the_mean():
     statistics, errors, rows = some_sums(np.random.default_rng(3), rows=4000)
-    found = Posterior.by_evidence(statistics, errors, CONSTANT)
+    found = posterior_by_evidence(statistics, errors, CONSTANT)
     squares = by_hand(rows, found.mean) ** 2
     assert 1.0 / found.noise_precision == pytest.approx(squares.mean(), rel=5e-3)
 
 
 def test_the_posterior_solves_its_equations():
     statistics, errors, _ = some_sums(np.random.default_rng(4))
-    found = Posterior.by_evidence(statistics, errors, CONSTANT)
+    found = posterior_by_evidence(statistics, errors, CONSTANT)
     gram = np.zeros((8, 8))
     for a in range(ACTIONS):
         gram[4 * a : 4 * a + 4, 4 * a : 4 * a + 4] = statistics.gram[a] + 1e-6 * np.eye(4)
@@ -103,8 +102,8 @@ def test_the_posterior_solves_its_equations():
 def test_units_that_are_powers_of_two_change_nothing_but_units(scale):
     plain, errors, _ = some_sums(np.random.default_rng(5))
     scaled, scaled_errors, _ = some_sums(np.random.default_rng(5), scale=scale)
-    one = Posterior.by_evidence(plain, errors, CONSTANT)
-    other = Posterior.by_evidence(scaled, scaled_errors, CONSTANT)
+    one = posterior_by_evidence(plain, errors, CONSTANT)
+    other = posterior_by_evidence(scaled, scaled_errors, CONSTANT)
     np.testing.assert_array_equal(other.mean, scale * one.mean)
     np.testing.assert_array_equal(other.noise_precision * scale**2, one.noise_precision)
     np.testing.assert_array_equal(other.factor, one.factor)
@@ -114,8 +113,8 @@ def test_units_that_are_powers_of_two_change_nothing_but_units(scale):
 def test_a_constant_added_to_all_rewards_shifts_values_and_nothing_else(offset):
     plain, errors, _ = some_sums(np.random.default_rng(6))
     shifted, shifted_errors, _ = some_sums(np.random.default_rng(6), offset=offset)
-    one = Posterior.by_evidence(plain, errors, CONSTANT)
-    other = Posterior.by_evidence(shifted, shifted_errors, CONSTANT)
+    one = posterior_by_evidence(plain, errors, CONSTANT)
+    other = posterior_by_evidence(shifted, shifted_errors, CONSTANT)
     expected = one.mean + CONSTANT * offset / (1.0 - DISCOUNT)
     np.testing.assert_allclose(other.mean, expected, atol=1e-9 * offset / (1.0 - DISCOUNT))
     np.testing.assert_allclose(other.noise_precision, one.noise_precision, rtol=1e-12 * offset**2)
@@ -135,7 +134,7 @@ def test_without_rewards_there_is_a_posterior_all_the_same():
     zeros = np.zeros(rows, np.int64)
     accumulate(statistics, x, zeros, np.zeros(rows), x, zeros, DISCOUNT)
     errors.add(x, zeros, np.zeros(rows), DISCOUNT)
-    found = Posterior.by_evidence(statistics, errors, np.array([0.0, 1.0]))
+    found = posterior_by_evidence(statistics, errors, np.array([0.0, 1.0]))
     np.testing.assert_array_equal(found.mean, 0.0)
 
 
@@ -152,7 +151,7 @@ def test_without_discount_the_noise_is_the_limit_of_that_with_one(seed):
         x, y, only = np.eye(states)[at], np.eye(states)[to], np.zeros(rows, np.int64)
         accumulate(statistics, x, only, rewards, y, only, discount)
         errors.add(y, only, rewards, discount)
-        posterior = Posterior.by_evidence(statistics, errors, constant=np.ones(states))
+        posterior = posterior_by_evidence(statistics, errors, constant=np.ones(states))
         noise.append(posterior.noise_precision)
     assert noise[1] == pytest.approx(noise[0], rel=1e-2)
     assert noise[1] == pytest.approx(0.1**-2, rel=0.2)

@@ -15,7 +15,7 @@ from functools import cache
 from importlib.machinery import PathFinder
 from importlib.util import resolve_name
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from rblspi.experiments.definitions import Curve
 from rblspi.registry import algorithm
@@ -175,30 +175,13 @@ def _path(module: str) -> Path | None:
 
 # What a module does -------------------------------------------------------------------------
 
+_DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+
 
 def fingerprint(source: str) -> str:
-    """Digest of what a module does: of its syntax tree, without docstrings."""
+    """Digest of what a module does: its statements without comments, layout and docstrings."""
     tree = ast.parse(source)
     for node in ast.walk(tree):
-        if (
-            isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
-            and ast.get_docstring(node, clean=False) is not None
-        ):
+        if isinstance(node, _DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
             del node.body[0]
-    return hashlib.sha256("\0".join(_parts(tree)).encode()).hexdigest()
-
-
-def _parts(node: Any) -> Iterator[str]:
-    """Names and values of a syntax tree; empty fields, which differ by Python version, are out."""
-    if isinstance(node, ast.AST):
-        yield type(node).__name__
-        for name, value in ast.iter_fields(node):
-            if value not in (None, []) and name not in ("kind", "type_comment", "ctx"):
-                yield name
-                yield from _parts(value)
-    elif isinstance(node, list):
-        yield str(len(node))
-        for item in node:
-            yield from _parts(item)
-    else:
-        yield repr(node)
+    return hashlib.sha256(ast.unparse(tree).encode()).hexdigest()

@@ -18,12 +18,15 @@ of the weights that the data determine. The two are found in turn.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import eigh
 
 from rblspi.core.types import Matrix, Vector
+from rblspi.model.incremental import BLOCK_UPDATE, derive_normal
+from rblspi.model.posterior import Posterior, of_statistics
 from rblspi.model.statistics import Statistics, TDErrorSums
 
 #: rounds in which lambda and beta are found in turn; they settle in two or three
@@ -46,6 +49,31 @@ class Precisions(NamedTuple):
 
     prior: float  # alpha
     noise: float  # beta
+
+
+def posterior_by_evidence(
+    statistics: Statistics,
+    td_errors: TDErrorSums,
+    constant: Vector | None,
+    prior_precision: float | None = None,
+    noise_precision: float | None = None,
+    ridge: float = 1e-6,
+) -> Posterior:
+    """The posterior with the precisions that are not given estimated.
+
+    ``constant`` has the weights u of the constant function, along which the prior is flat.
+    """
+    incremental = of_statistics(statistics, ridge, 1.0)
+    derive_normal(incremental)
+    normal, given = incremental.normal, (prior_precision, noise_precision)
+    alpha, beta = estimate_precisions(statistics, td_errors, normal, constant, *given)
+    # The method of the blocks takes the normal matrix as it is.
+    incremental = incremental._replace(penalty=alpha / beta, method=np.array([BLOCK_UPDATE]))
+    flat = None if constant is None else constant / np.linalg.norm(constant)
+    if flat is not None:
+        normal[:-1, :-1] -= incremental.penalty * np.outer(flat, flat)
+    posterior = Posterior.from_incremental(incremental, beta)
+    return replace(posterior, prior_precision=alpha, flat=flat)
 
 
 def shrinkage(weights: int, constant: Vector | None) -> Matrix:

@@ -23,17 +23,14 @@ from scipy.linalg import cho_solve, lapack, qr, solve_triangular
 
 from rblspi.core import check
 from rblspi.core.types import Array, Matrix, Vector
-from rblspi.model.evidence import estimate_precisions
 from rblspi.model.incremental import (
-    BLOCK_UPDATE,
     JITTERED,
     RECOMPUTE,
     IncrementalPosterior,
-    derive_normal,
     improve,
     new_incremental_posterior,
 )
-from rblspi.model.statistics import Statistics, TDErrorSums
+from rblspi.model.statistics import Statistics
 
 #: correct digits of the mean below which `Posterior.warn_if_uncertain` speaks up
 FEW_DIGITS = 3.0
@@ -83,34 +80,9 @@ class Posterior:
             cross = statistics.cross.copy()
             cross[:, :, -1] -= (statistics.drift @ prior_mean).reshape(cross.shape[:2])
             statistics = statistics._replace(cross=cross)
-        found = cls.from_incremental(_of_statistics(statistics, ridge, alpha / beta), beta)
+        found = cls.from_incremental(of_statistics(statistics, ridge, alpha / beta), beta)
         mean = found.mean if prior_mean is None else found.mean + prior_mean
         return replace(found, mean=mean, prior_precision=alpha)
-
-    @classmethod
-    def by_evidence(
-        cls,
-        statistics: Statistics,
-        td_errors: TDErrorSums,
-        constant: Vector | None,
-        prior_precision: float | None = None,
-        noise_precision: float | None = None,
-        ridge: float = 1e-6,
-    ) -> Self:
-        """The posterior with the precisions that are not given estimated, see `evidence`.
-
-        ``constant`` has the weights u of the constant function, along which the prior is flat.
-        """
-        incremental = _of_statistics(statistics, ridge, 1.0)
-        derive_normal(incremental)
-        normal, given = incremental.normal, (prior_precision, noise_precision)
-        alpha, beta = estimate_precisions(statistics, td_errors, normal, constant, *given)
-        # The method of the blocks takes the normal matrix as it is.
-        incremental = incremental._replace(penalty=alpha / beta, method=np.array([BLOCK_UPDATE]))
-        flat = None if constant is None else constant / np.linalg.norm(constant)
-        if flat is not None:
-            normal[:-1, :-1] -= incremental.penalty * np.outer(flat, flat)
-        return replace(cls.from_incremental(incremental, beta), prior_precision=alpha, flat=flat)
 
     @classmethod
     def from_incremental(cls, incremental: IncrementalPosterior, noise_precision: float) -> Self:
@@ -246,7 +218,8 @@ class Posterior:
             )
 
 
-def _of_statistics(statistics: Statistics, ridge: float, penalty: float) -> IncrementalPosterior:
+def of_statistics(statistics: Statistics, ridge: float, penalty: float) -> IncrementalPosterior:
+    """An incremental posterior that has absorbed these sums."""
     return new_incremental_posterior(
         *(statistics.actions, statistics.features, check.positive("ridge", ridge)),
         penalty=penalty,

@@ -16,7 +16,7 @@ from rblspi.core.types import Vector
 from rblspi.data.transitions import Transitions
 from rblspi.features import as_basis
 from rblspi.features.refinement import finer
-from rblspi.model.evidence import shrinkage
+from rblspi.model.evidence import posterior_by_evidence, shrinkage
 from rblspi.model.posterior import ConditionWarning, Posterior
 from rblspi.model.statistics import Statistics
 from rblspi.offline.accumulation import Data, require_finite
@@ -91,7 +91,7 @@ class Bayesian(Estimator):
         if alpha is not None and beta is not None:
             posterior = Posterior.from_statistics(sums.statistics, alpha, beta, self.ridge)
         else:
-            posterior = Posterior.by_evidence(
+            posterior = posterior_by_evidence(
                 sums.statistics, sums.td_errors, problem.constant, alpha, beta, self.ridge
             )
         require_finite(posterior.mean, posterior.factor, posterior.jitter)

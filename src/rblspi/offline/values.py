@@ -34,6 +34,7 @@ from scipy.sparse.linalg import spsolve
 from rblspi.core.types import Array, Integers, Mask, Matrix, Vector
 from rblspi.data.transitions import Transitions
 from rblspi.features import Basis, OneHot
+from rblspi.model.evidence import posterior_by_evidence
 from rblspi.model.posterior import ConditionWarning, Posterior
 from rblspi.model.statistics import Statistics
 from rblspi.offline.fitted_q import attainable
@@ -181,7 +182,7 @@ def _with_wide_prior(blstd: BLSTD, value_range: float) -> Posterior:
     if value_range > 0.0:
         alpha = min(alpha, 12.0 / value_range**2)  # the variance of a uniform distribution
     sums, constant = blstd._sums, blstd.posterior_.flat
-    return Posterior.by_evidence(
+    return posterior_by_evidence(
         sums.statistics, sums.td_errors, constant, alpha, beta, blstd.ridge
     )
 
