@@ -26,7 +26,7 @@ quick: $(STAMP) ## run the fast tests, in under a minute
 	$(BIN)/python -m pytest -m "not slow"
 
 chaos: $(STAMP) ## disturb the commands in 500 trials: signals, full disks, damaged files, in 15 minutes
-	$(BIN)/python -m tests.chaos
+	$(BIN)/python -m pytest tests/chaos --trials 500
 
 lint: $(STAMP) ## check style, formatting, types and the direction of imports
 	$(BIN)/ruff check .

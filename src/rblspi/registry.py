@@ -33,6 +33,16 @@ _NOT_SETTINGS = (
     "columns",
 )
 
+#: names that other libraries give to what is called otherwise here, or has another place
+_ELSEWHERE = {
+    "gamma": "did you mean discount?",
+    **dict.fromkeys(
+        ("n_steps", "total_steps", "total_timesteps"),
+        "--timesteps, or learn(total_timesteps), says how long it learns",
+    ),
+    **dict.fromkeys(("learning_rate", "lr"), "least squares need no learning rate"),
+}
+
 Class = TypeVar("Class")
 
 
@@ -83,7 +93,8 @@ class Algorithm:
             if name in _NOT_SETTINGS:
                 raise ValueError(f"{name} is not a setting: it has a place of its own")
             if name not in known:
-                raise ValueError(f"{self.name} has no setting {name!r}: {nearest(name, known)}")
+                hint = _ELSEWHERE.get(name) or nearest(name, known)
+                raise ValueError(f"{self.name} has no setting {name!r}: {hint}")
 
 
 def _ours(name: str, module: str, label: str, baseline: bool = False) -> Algorithm:

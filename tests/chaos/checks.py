@@ -15,16 +15,8 @@ from rblspi import RBLSPI, Agent
 from rblspi.core.archive import FileError
 from rblspi.features import basis_from_text
 from rblspi.online.rblspi import TRANSITIONS
-from tests.chaos.command import Failure, Lost, Wrong
-from tests.chaos.prepared import BASES, Prepared
+from tests.chaos.prepared import BASES, NUMBERS, Prepared
 from tests.support.agents import assert_same_bits
-
-
-def require(condition: object, kind: type[Failure], message: str) -> None:
-    """Fail unless something is the case."""
-    if not condition:
-        raise kind(message)
-
 
 # Agents -------------------------------------------------------------------------------------
 
@@ -34,14 +26,12 @@ def saved_agent(folder: Path) -> Agent:
     try:
         agent = Agent.load(folder / "agent.npz")
     except FileError as error:
-        raise Lost(str(error)) from error
+        raise AssertionError(str(error)) from error
     state: Any = agent.state
     learnt = state.posterior.statistics.count.sum() + state.buffer.size[0]
     made = agent.num_timesteps
-    require(
-        state.counters[TRANSITIONS] == learnt == made >= agent.episodes[:, 0].sum(),
-        Wrong,
-        f"{made} steps, {learnt} in the sums, {state.counters[TRANSITIONS]} counted",
+    assert state.counters[TRANSITIONS] == learnt == made >= agent.episodes[:, 0].sum(), (
+        f"{made} steps, {learnt} in the sums, {state.counters[TRANSITIONS]} counted"
     )
     return agent
 
@@ -65,14 +55,16 @@ def require_same(one: Agent, other: Agent) -> None:
     try:
         assert_same_bits(one, other)
     except AssertionError as error:
-        raise Wrong(f"the agent has other bits than an undisturbed one: {error}") from error
+        raise AssertionError(
+            f"the agent has other bits than an undisturbed one: {error}"
+        ) from error
 
 
 def require_first_episodes(agent: Agent, whole: Agent) -> None:
     """The episodes are the first ones of an undisturbed run."""
     count = len(agent.episodes)
     same = np.array_equal(agent.episodes, whole.episodes[:count])
-    require(same, Wrong, f"the {count} episodes are not the first of an undisturbed run")
+    assert same, f"the {count} episodes are not the first of an undisturbed run"
 
 
 # Logs ---------------------------------------------------------------------------------------
@@ -84,14 +76,14 @@ NO_ROWS = np.empty((0, 3))
 def monitor_rows(file: Path) -> np.ndarray:
     """Return, length and seconds of every episode in monitor.csv, all lines whole."""
     text = file.read_text()
-    require(text.endswith("\n") or not text, Wrong, f"the last line of {file.name} is not whole")
+    assert text.endswith("\n") or not text, f"the last line of {file.name} is not whole"
     header, names, *lines = text.splitlines() or ["#{}", "r,l,t"]
     try:
         json.loads(header.removeprefix("#"))
         rows = [[float(word) for word in line.split(",")] for line in lines]
-        require(names == "r,l,t" and {len(row) for row in rows} <= {3}, Wrong, "not three numbers")
+        assert (names, {len(row) for row in rows} - {3}) == ("r,l,t", set()), "not three numbers"
     except ValueError as error:
-        raise Wrong(f"{file.name} cannot be read: {error}") from error
+        raise AssertionError(f"{file.name} cannot be read: {error}") from error
     return np.array(rows) if rows else NO_ROWS
 
 
@@ -100,40 +92,34 @@ def require_rows(rows: np.ndarray, episodes: np.ndarray) -> None:
     count = min(len(rows), len(episodes))
     ours = np.column_stack([np.round(episodes[:count, 1], 6), episodes[:count, 0]])
     same = np.array_equal(rows[:count, :2], ours)
-    require(same, Wrong, "monitor.csv has other episodes than the agent")
+    assert same, "monitor.csv has other episodes than the agent"
 
 
 # Files and results ---------------------------------------------------------------
 
 
-def require_same_file(file: Path, other: Path) -> None:
-    """Two files are the same, byte by byte."""
-    same = file.read_bytes() == other.read_bytes()
-    require(same, Wrong, f"{file.name} is not that of an undisturbed run")
+def require_same_numbers(printed: str, saved: Path) -> None:
+    """``evaluate`` has printed the same numbers of an agent or policy as undisturbed."""
+    assert printed == (saved / NUMBERS).read_text(), f"other numbers: {printed}"
 
 
-def require_same_numbers(printed: str, numbers: str) -> None:
-    """A command has printed the same numbers as undisturbed."""
-    require(printed == numbers, Wrong, f"other numbers: {printed}")
-
-
-def require_same_policy(folder: Path, prepared: Prepared) -> None:
-    """The policy is that of an undisturbed run."""
-    require_same_file(folder / "policy.npz", prepared.policy / "policy.npz")
-
-
-def require_same_log(folder: Path, prepared: Prepared) -> None:
-    """The log is that of an undisturbed run."""
-    require_same_file(folder / "log.parquet", prepared.log)
-
-
-def require_same_table(folder: Path, prepared: Prepared) -> None:
-    """The numbers of the experiment are those of an undisturbed run; its times may be others."""
-    here, there = (_rows(path / "table.csv") for path in (folder, prepared.results))
-    require(here == there, Wrong, "table.csv is not that of an undisturbed run")
+def require_same_outputs(folder: Path, prepared: Prepared, *only: str) -> None:
+    """The files that commands wrote to a folder are those of an undisturbed run."""
+    undisturbed = {
+        "policy/policy.npz": prepared.policy / "policy.npz",
+        "log.parquet": prepared.log,
+        "out/table.csv": prepared.results / "table.csv",
+    }
+    names = only or [name for name in undisturbed if (folder / name).exists()]
+    assert names, "nothing was written"
+    for name in names:
+        read = _rows if name.endswith(".csv") else Path.read_bytes
+        same = read(folder / name) == read(undisturbed[name])
+        assert same, f"{name} is not that of an undisturbed run"
 
 
 def _rows(table: Path) -> list[dict[str, str]]:
+    """The numbers of an experiment; its times may be others."""
     with table.open(newline="", encoding="utf-8") as file:
         return [row | {"finished": "", "seconds": ""} for row in csv.DictReader(file)]
 
@@ -145,11 +131,11 @@ def stored_runs(folder: Path) -> set[tuple[Any, ...]]:
         return set()
     with closing(sqlite3.connect(file)) as connection:
         (verdict,) = connection.execute("PRAGMA integrity_check").fetchone()
-        require(verdict == "ok", Wrong, f"{file.name} is damaged: {verdict}")
+        assert verdict == "ok", f"{file.name} is damaged: {verdict}"
         rows = connection.execute("SELECT id, curve, seed, code, finished FROM runs")
         return set(rows)
 
 
 def require_kept(before: set[Any], after: set[Any]) -> None:
     """Every committed run is still there."""
-    require(before <= after, Lost, f"{len(before - after)} committed runs are gone")
+    assert before <= after, f"{len(before - after)} committed runs are gone"

@@ -9,8 +9,6 @@ from typing import Any
 
 from rblspi.features import basis_from_text, basis_to_text
 from tests.chaos import checks
-from tests.chaos.checks import require
-from tests.chaos.command import Lost, Wrong
 from tests.chaos.prepared import CAR, SEED, STEPS, evaluate, fit, reproduce
 from tests.chaos.trial import Trial
 
@@ -31,32 +29,32 @@ def spoil(trial: Trial, file: Path) -> None:
     if how == "flip":
         bit = trial.rng.randrange(8)
         data[place] ^= 1 << bit
-        trial.lines.append(f"# bit {bit} of byte {place} of {file.name} flipped")
+        print(f"# bit {bit} of byte {place} of {file.name} flipped")
     elif how == "cut":
         del data[place:]
-        trial.lines.append(f"# {file.name} cut to {place} bytes")
+        print(f"# {file.name} cut to {place} bytes")
     else:
         data[place : place + SECTOR] = bytes(len(data[place : place + SECTOR]))
-        trial.lines.append(f"# {SECTOR} zeros in {file.name} at byte {place}")
+        print(f"# {SECTOR} zeros in {file.name} at byte {place}")
     file.write_bytes(data)
 
 
 def _agent(trial: Trial) -> None:
     spoil(trial, trial.copy(trial.prepared.agent, "run") / "agent.npz")
-    _require_numbers(trial, evaluate("run"), trial.prepared.agent_numbers, "agent.npz")
+    _require_numbers(trial, evaluate("run"), trial.prepared.agent, "agent.npz")
 
 
 def _policy(trial: Trial) -> None:
     spoil(trial, trial.copy(trial.prepared.policy, "policy") / "policy.npz")
-    _require_numbers(trial, evaluate("policy"), trial.prepared.policy_numbers, "policy.npz")
+    _require_numbers(trial, evaluate("policy"), trial.prepared.policy, "policy.npz")
 
 
-def _require_numbers(trial: Trial, arguments: tuple[object, ...], numbers: str, name: str) -> None:
+def _require_numbers(trial: Trial, arguments: tuple[object, ...], saved: Path, name: str) -> None:
     finished = trial.run(*arguments)
     if finished.code:
         finished.require_sentence(name)
     else:
-        checks.require_same_numbers(finished.out, numbers)
+        checks.require_same_numbers(finished.out, saved)
 
 
 def _log(trial: Trial) -> None:
@@ -65,7 +63,7 @@ def _log(trial: Trial) -> None:
     if finished.code:
         finished.require_sentence("log.parquet")
     else:
-        checks.require_same_policy(trial.folder / "policy", trial.prepared)
+        checks.require_same_outputs(trial.folder, trial.prepared, "policy/policy.npz")
 
 
 def _results(trial: Trial) -> None:
@@ -75,7 +73,7 @@ def _results(trial: Trial) -> None:
     if finished.code:
         finished.require_sentence("results.sqlite")
     else:
-        checks.require_same_table(trial.folder / "out", trial.prepared)
+        checks.require_same_outputs(trial.folder, trial.prepared, "out/table.csv")
 
 
 def _settings(trial: Trial) -> None:
@@ -93,7 +91,7 @@ def _settings(trial: Trial) -> None:
         said["basis"] = basis_to_text(basis_from_text(said["basis"]))
     for name in set(said) - {"timesteps", "versions"}:
         agrees = used[name] | said[name] if isinstance(said[name], dict) else said[name]
-        require(used[name] == agrees, Wrong, f"{name} = {said[name]!r} became {used[name]!r}")
+        assert used[name] == agrees, f"{name} = {said[name]!r} became {used[name]!r}"
 
 
 def _monitor(trial: Trial) -> None:
@@ -105,17 +103,17 @@ def _monitor(trial: Trial) -> None:
     arguments = ("train", "--resume", "run", "--timesteps", 1000, "--save", "run", "--quiet")
     finished = trial.run(*arguments)
     after = log.read_bytes()
-    require(after.startswith(before), Lost, "monitor.csv has lost rows")
+    assert after.startswith(before), "monitor.csv has lost rows"
     if finished.code:
         finished.require_sentence("monitor.csv")
-        require((folder / "agent.npz").read_bytes() == agent, Lost, "agent.npz has changed")
+        assert (folder / "agent.npz").read_bytes() == agent, "agent.npz has changed"
         return
     checks.require_same(checks.saved_agent(folder), checks.undisturbed(CAR, SEED, STEPS + 1000))
     added = after[len(before) :].decode()
     whole = before.endswith(b"\n") or added.startswith("\n")
-    require(whole, Wrong, "the first new row of monitor.csv is glued to half a row")
+    assert whole, "the first new row of monitor.csv is glued to half a row"
     for line in added.split():
-        require(len([float(word) for word in line.split(",")]) == 3, Wrong, f"a row is {line!r}")
+        assert len([float(word) for word in line.split(",")]) == 3, f"a row is {line!r}"
 
 
 READERS: dict[str, Callable[[Trial], Any]] = {

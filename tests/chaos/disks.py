@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 from rblspi.core.code_cache import cache_directory
 from tests.chaos import checks
-from tests.chaos.checks import require
-from tests.chaos.command import Lost, Skipped, Wrong
 from tests.chaos.prepared import CAR, ROWS, collect, evaluate, fit, reproduce, train
 from tests.chaos.trial import Trial
 
@@ -37,10 +37,10 @@ def small_disk(folder: Path) -> Iterator[Path]:
     """A disk of its own in a folder."""
     folder.mkdir()
     if os.geteuid() or not shutil.which("mount"):
-        raise Skipped("making a small disk takes root and the command mount")
+        pytest.skip("making a small disk takes root and the command mount")
     made = _mount("-t", "tmpfs", "-o", f"size={SIZE}", "tmpfs", folder)
     if made.returncode:
-        raise Skipped(f"no small disk can be made here: {made.stderr.strip()}")
+        pytest.skip(f"no small disk can be made here: {made.stderr.strip()}")
     try:
         yield folder
     finally:
@@ -85,7 +85,7 @@ def full(trial: Trial) -> None:
         older = _older_files(trial, disk)
         free = trial.rng.randrange(int(1.2 * size))
         _fill(disk, free)
-        trial.lines.append(f"# {free} bytes free")
+        print(f"# {free} bytes free")
         finished = trial.run(*_arguments(trial, command))
         if finished.code == 0:
             _require_result(trial, command, disk)
@@ -104,7 +104,7 @@ def _require_newer(file: Path) -> None:
         agent = checks.saved_agent(file.parent)
         checks.require_same(agent, checks.undisturbed(CAR, 2, agent.num_timesteps))
     else:
-        require(file.name == "settings.toml", Lost, f"{file.name} is damaged")
+        assert file.name == "settings.toml", f"{file.name} is damaged"
 
 
 def _fill(disk: Path, free: int) -> None:
@@ -117,12 +117,9 @@ def _require_result(trial: Trial, command: str, disk: Path) -> None:
     """What a command says that it wrote is what it writes undisturbed."""
     if command == "train":
         checks.require_same(checks.saved_agent(disk / "run"), checks.undisturbed(CAR, 2, 3000))
-    elif command == "fit":
-        checks.require_same_policy(disk / "policy", trial.prepared)
-    elif command == "collect":
-        checks.require_same_log(disk, trial.prepared)
-    elif command == "reproduce":
-        checks.require_same_table(disk / "out", trial.prepared)
+    outputs = {"fit": "policy/policy.npz", "collect": "log.parquet", "reproduce": "out/table.csv"}
+    if command in outputs:
+        checks.require_same_outputs(disk, trial.prepared, outputs[command])
 
 
 # Read-only ------------------------------------------------------------------------------------
@@ -134,11 +131,11 @@ def read_only(trial: Trial) -> None:
         older = _older_files(trial, disk)
         frozen = _mount("-o", "remount,ro", disk)
         if frozen.returncode:
-            raise Skipped(f"no disk can be made read-only here: {frozen.stderr.strip()}")
+            pytest.skip(f"no disk can be made read-only here: {frozen.stderr.strip()}")
         what = trial.rng.choices((_written_to, _read_from, _home, _cache), (12, 4, 6, 2))[0]
         what(trial, disk)
         same = all(file.read_bytes() == content for file, content in older.items())
-        require(same, Lost, "a file on a read-only disk has changed")
+        assert same, "a file on a read-only disk has changed"
     trial.require_tidy()
 
 
@@ -161,7 +158,7 @@ def _require_numbers(trial: Trial, agent: object, environment: dict[str, str]) -
     if trial.rng.random() < 0.5:
         finished = trial.run(*evaluate(agent), environment=environment)
         finished.require(0)
-        checks.require_same_numbers(finished.out, trial.prepared.agent_numbers)
+        checks.require_same_numbers(finished.out, trial.prepared.agent)
     else:
         arguments = ("show", agent, "--resolution", 5, "--out", "maps")
         trial.run(*arguments, environment=environment).require(0)
@@ -172,5 +169,5 @@ def _cache(trial: Trial, disk: Path) -> None:
     place[trial.rng.choice(("XDG_CACHE_HOME", "NUMBA_CACHE_DIR"))] = str(disk)
     finished = trial.run(*collect(ROWS, "log.parquet"), environment=place)
     finished.require(0)
-    require("cannot be cached" in finished.err, Wrong, "no notice about the cache")
-    checks.require_same_log(trial.folder, trial.prepared)
+    assert "cannot be cached" in finished.err, "no notice about the cache"
+    checks.require_same_outputs(trial.folder, trial.prepared)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.chaos.command import Running
+from tests.chaos.trial import Running
 
 #: seconds that the first command may take, which has to compile everything
 COMPILING = 900.0
@@ -45,12 +44,14 @@ class Prepared(NamedTuple):
     """Results of every kind of command."""
 
     agent: Path  # a folder that train wrote: agent.npz, settings.toml and monitor.csv
-    agent_numbers: str  # what evaluate prints about it
     log: Path  # a file that collect wrote
     policy: Path  # a folder that fit wrote: policy.npz
-    policy_numbers: str
     experiment: Path  # a file that describes an experiment
     results: Path  # a folder that reproduce wrote: results.sqlite, table.csv and a report
+
+
+#: the file in the folder of an agent or policy with the numbers that evaluate prints of it
+NUMBERS = "evaluated.json"
 
 
 def train(env: str, seed: int, steps: int, folder: object) -> tuple[object, ...]:
@@ -83,33 +84,27 @@ def evaluate(saved: object) -> tuple[object, ...]:
 def prepare(folder: Path) -> Prepared:
     """Run every command once, undisturbed; this compiles what is not compiled yet."""
     experiment = folder / "experiment.toml"
+    made = Prepared(
+        agent=folder / "agent",
+        log=folder / "log.parquet",
+        policy=folder / "policy",
+        experiment=experiment,
+        results=folder / "results",
+    )
+    if made.results.exists():  # by another worker
+        return made
     experiment.write_text(EXPERIMENT)
-
-    def run(*arguments: object) -> str:
+    for arguments in (
+        train(CAR, SEED, STEPS, "agent"),
+        train(LAKE, SEED, 300, "lake"),
+        evaluate("agent"),
+        collect(ROWS, "log.parquet"),
+        fit("log.parquet", "policy"),
+        evaluate("policy"),
+        reproduce(experiment, "results"),
+    ):
         finished = Running(folder, *arguments).wait(COMPILING)
         finished.require(0)
-        return finished.out
-
-    def agent() -> str:
-        run(*train(CAR, SEED, STEPS, "agent"))
-        run(*train(LAKE, SEED, 300, "lake"))
-        return run(*evaluate("agent"))
-
-    def policy() -> str:
-        run(*collect(ROWS, "log.parquet"))
-        run(*fit("log.parquet", "policy"))
-        return run(*evaluate("policy"))
-
-    with ThreadPoolExecutor(3) as pool:
-        numbers = [pool.submit(agent), pool.submit(policy)]
-        pool.submit(run, *reproduce(experiment, "results")).result()
-        agent_numbers, policy_numbers = (job.result() for job in numbers)
-    return Prepared(
-        folder / "agent",
-        agent_numbers,
-        folder / "log.parquet",
-        folder / "policy",
-        policy_numbers,
-        experiment,
-        folder / "results",
-    )
+        if arguments[0] == "evaluate":
+            (folder / str(arguments[1]) / NUMBERS).write_text(finished.out)
+    return made

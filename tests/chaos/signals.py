@@ -8,10 +8,8 @@ from typing import NamedTuple
 
 from rblspi import Agent
 from tests.chaos import checks
-from tests.chaos.checks import require
-from tests.chaos.command import Finished, Lost, Running
 from tests.chaos.prepared import CAR, LAKE, ROWS, collect, fit, reproduce, train
-from tests.chaos.trial import Trial
+from tests.chaos.trial import Finished, Running, Trial
 
 POLITE = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 UNLIMITED = 10**9
@@ -31,7 +29,7 @@ def disturb(trial: Trial, running: Running, longest: float) -> list[int]:
         running.signal(number, to_all=to_all)
         trial.pause(trial.rng.choice((0.002, 0.02, 0.2)))
     names = ", ".join(signal.Signals(number).name for number in signals)
-    trial.lines.append(f"# {names}{' to all' if to_all else ''}")
+    print(f"# {names}{' to all' if to_all else ''}")
     return signals
 
 
@@ -98,15 +96,15 @@ def _require_consistent(trial: Trial, run: Training, killed: bool) -> Agent | No
     rows = checks.monitor_rows(log) if log.exists() else checks.NO_ROWS
     if not file.exists():
         seconds = rows[-1, 2] if len(rows) else 0.0
-        require(seconds < (allowed if killed else 1e-9), Lost, f"no agent after {seconds:.1f} s")
+        assert seconds < (allowed if killed else 1e-9), f"no agent after {seconds:.1f} s"
         return None
     agent = checks.saved_agent(folder)
     count = len(agent.episodes)
     checks.require_rows(rows, agent.episodes)
     if len(rows) > count:
-        require(killed, Lost, f"{len(rows)} episodes in monitor.csv, {count} in agent.npz")
+        assert killed, f"{len(rows)} episodes in monitor.csv, {count} in agent.npz"
         lost = rows[-1, 2] - rows[max(count - 1, 0), 2]
-        require(lost < allowed, Lost, f"{lost:.1f} s of learning since the last checkpoint")
+        assert lost < allowed, f"{lost:.1f} s of learning since the last checkpoint"
     return agent
 
 
@@ -126,7 +124,7 @@ def _require_undisturbed(trial: Trial, run: Training, agent: Agent, broken_off: 
         checks.require_same(resumed, checks.as_loaded(sound, trial.folder))
         rows = checks.monitor_rows(trial.folder / "run/monitor.csv")
         checks.require_rows(rows, resumed.episodes)
-        require(len(rows) == len(resumed.episodes), Lost, "monitor.csv has not all episodes")
+        assert len(rows) == len(resumed.episodes), "monitor.csv has not all episodes"
 
 
 # collect and fit ----------------------------------------------------------------------------
@@ -134,29 +132,25 @@ def _require_undisturbed(trial: Trial, run: Training, agent: Agent, broken_off: 
 
 def collect_rows(trial: Trial) -> None:
     """Stop the collection of a log."""
-    older = _older_file(trial, "log.parquet")
-    finished, signals = _disturbed(trial, collect(ROWS, "log.parquet"), 3.0)
-    changed = _content(trial.folder / "log.parquet") != older
-    _require_ended(trial, finished, signals, changed)
-    if changed:
-        checks.require_same_log(trial.folder, trial.prepared)
+    _stop_and_compare(trial, collect(ROWS, "log.parquet"), "log.parquet")
 
 
 def fit_policy(trial: Trial) -> None:
     """Stop the fitting of a policy."""
-    older = _older_file(trial, "policy/policy.npz")
-    finished, signals = _disturbed(trial, fit(trial.prepared.log, "policy"), 3.0)
-    changed = _content(trial.folder / "policy/policy.npz") != older
+    _stop_and_compare(trial, fit(trial.prepared.log, "policy"), "policy/policy.npz")
+
+
+def _stop_and_compare(trial: Trial, arguments: tuple[object, ...], output: str) -> None:
+    """Stop a command; its output is the older file, or that of an undisturbed run."""
+    file = trial.folder / output
+    if trial.rng.random() < 0.5:
+        trial.copy(trial.prepared.experiment, output)
+    older = _content(file)
+    finished, signals = _disturbed(trial, arguments, 3.0)
+    changed = _content(file) != older
     _require_ended(trial, finished, signals, changed)
     if changed:
-        checks.require_same_policy(trial.folder / "policy", trial.prepared)
-
-
-def _older_file(trial: Trial, name: str) -> bytes | None:
-    """Put a file where the command writes, or not; returns its content."""
-    if trial.rng.random() < 0.5:
-        trial.copy(trial.prepared.experiment, name)
-    return _content(trial.folder / name)
+        checks.require_same_outputs(trial.folder, trial.prepared, output)
 
 
 def _content(file: Path) -> bytes | None:
@@ -188,4 +182,4 @@ def reproduce_again(trial: Trial) -> None:
         committed = stored
     trial.run(*arguments).require(0)
     checks.require_kept(committed, checks.stored_runs(folder))
-    checks.require_same_table(folder, trial.prepared)
+    checks.require_same_outputs(trial.folder, trial.prepared, "out/table.csv")

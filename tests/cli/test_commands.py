@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -18,7 +19,7 @@ import pytest
 from rblspi import Agent
 from rblspi.cli import parsing, plan
 from rblspi.cli.saved import Selection
-from tests.chaos.command import HEARING
+from tests.chaos.trial import HEARING
 from tests.support.command import run, said
 
 pytestmark = pytest.mark.slow
@@ -239,6 +240,9 @@ MISTAKES = [
     ("train", "name an environment"),
     ("train CartPole-v9", "CartPole-v9"),
     ("train rblspi/MountainCat-v0", "did you mean rblspi/MountainCar-v0"),
+    ("train Foo-v0", "no environment is called 'Foo-v0': see rblspi list environments"),
+    ("train CartPole-v1 --set gamma=0.9", "no setting 'gamma': did you mean discount?"),
+    ("train CartPole-v1 --set total_steps=9", "'total_steps': --timesteps, or learn(total_tim"),
     ("train nosuchmodule:Car-v0", "there is no module 'nosuchmodule'"),
     ("train json:", "names no environment"),
     ("train Pendulum-v1 --basis rbf:3", "is not discrete"),
@@ -349,6 +353,19 @@ def test_a_table_that_cannot_be_printed_is_told_in_a_sentence() -> None:
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
     assert done.returncode == 2
     assert done.stderr == "rblspi: [Errno 28] No space left on device\n"
+
+
+def test_output_that_nobody_reads_to_its_end_is_no_error() -> None:
+    command = [sys.executable, "-c", "from rblspi.cli import main; main()", "reproduce", "--list"]
+    done = subprocess.run(
+        " ".join(map(shlex.quote, command)) + " | head -1",
+        shell=True,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.count("\n") == 1
+    assert done.stderr == ""
 
 
 # Words ----------------------------------------------------------------------------------------

@@ -46,9 +46,19 @@ def commands(page: Path) -> Iterator[list[str]]:
         yield shlex.split(line)[1:]
 
 
+START = """
+def _rblspi(words):
+    from rblspi.cli import main
+    try:
+        main(words)
+    except SystemExit as end:
+        assert not end.code, words
+"""
+
+
 def script(page: Path) -> str:
     """All Python and shell blocks of a page as one program."""
-    parts = ["import subprocess, sys"]
+    parts = [START]
     for block in blocks(page):
         if block.language == "python":
             parts.append(block.code)
@@ -60,5 +70,4 @@ def script(page: Path) -> str:
 def _call(line: str) -> str:
     words = shlex.split(line, comments=True)
     assert words[0] == "rblspi", f"{line}: only rblspi can be run in a shell block"
-    start = "from rblspi.cli import main; main()"
-    return f"subprocess.run([sys.executable, '-c', {start!r}, *{words[1:]!r}], check=True)"
+    return f"_rblspi({words[1:]!r})"

@@ -116,6 +116,8 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 def _explain(error: BaseException, interrupted: bool) -> int:
     """Say what went wrong, and return the exit code."""
+    if isinstance(error, BrokenPipeError):  # whoever reads the output, such as head, has enough
+        return 0
     if os.environ.get("RBLSPI_DEBUG"):
         traceback.print_exception(error)
     if interrupted or isinstance(error, KeyboardInterrupt):

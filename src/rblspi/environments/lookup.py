@@ -57,9 +57,16 @@ def make(env: EnvironmentLike, **arguments: Any) -> gym.Env[Any, Any]:
     try:
         return gym.make(name, **arguments)
     except gym.error.UnregisteredEnv:
-        near = difflib.get_close_matches(name, list(gym.registry), n=3, cutoff=0.5)
-        hint = f"did you mean {', '.join(near)}?" if near else "see `rblspi list`"
-        raise ValueError(f"no environment is called {name!r}: {hint}") from None
+        raise ValueError(f"no environment is called {name!r}: {_similar(name)}") from None
+
+
+def _similar(name: str) -> str:
+    """A half-sentence that suggests environments whose names are alike without their versions."""
+    stems = {registered: registered.rpartition("-v")[0].lower() for registered in gym.registry}
+    wanted = (name.rpartition("-v")[0] or name).lower()
+    alike = difflib.get_close_matches(wanted, {*stems.values()}, n=3, cutoff=0.75)
+    near = [registered for stem in alike for registered, own in stems.items() if own == stem][-3:]
+    return f"did you mean {', '.join(near)}?" if near else "see rblspi list environments"
 
 
 def _import(module: str, name: str) -> None:
