@@ -1,7 +1,5 @@
 """The command line as a person uses it: what works, and one sentence for what does not."""
 
-from __future__ import annotations
-
 import json
 import os
 import shlex
@@ -10,7 +8,6 @@ import subprocess
 import sys
 import time
 import tomllib
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -28,7 +25,7 @@ CAR = "rblspi/MountainCar-v0"
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def trained(tmp_path_factory):
     folder = tmp_path_factory.mktemp("trained")
     arguments = ("--basis", "rbf:3", "--timesteps", 1500, "--seed", 3, "--save", folder)
     assert run("train", CAR, "--algo", "rblspi", *arguments) == 0
@@ -38,7 +35,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 # What works -----------------------------------------------------------------------------------
 
 
-def test_help_is_quick_and_complete() -> None:
+def test_help_is_quick_and_complete():
     code = "import sys, rblspi.cli as c\ntry: c.main(['--help'])\nfinally: print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     for command in ("train", "evaluate", "watch", "show", "list", "collect", "fit", "reproduce"):
@@ -48,7 +45,7 @@ def test_help_is_quick_and_complete() -> None:
     assert not modules & {"numba", "matplotlib", "scipy", "rblspi.online", "rblspi.online.agent"}
 
 
-def test_a_run_can_be_repeated_from_its_settings(trained: Path, tmp_path: Path) -> None:
+def test_a_run_can_be_repeated_from_its_settings(trained, tmp_path):
     settings = tomllib.loads((trained / "settings.toml").read_text())
     assert settings["environment"] == CAR
     assert settings["seed"] == 3
@@ -58,7 +55,7 @@ def test_a_run_can_be_repeated_from_its_settings(trained: Path, tmp_path: Path) 
     assert (tmp_path / "agent.npz").read_bytes() == (trained / "agent.npz").read_bytes()
 
 
-def test_the_command_line_goes_before_the_file(tmp_path: Path) -> None:
+def test_the_command_line_goes_before_the_file(tmp_path):
     file = tmp_path / "run.toml"
     lines = [f'environment = "{CAR}"', 'algorithm = "rblspi"', 'basis = "rbf:2"']
     lines += ["timesteps = 100"]
@@ -71,7 +68,7 @@ def test_the_command_line_goes_before_the_file(tmp_path: Path) -> None:
     assert len(agent.episodes) == 1
 
 
-def test_going_on_gives_the_same_bits(trained: Path, tmp_path: Path) -> None:
+def test_going_on_gives_the_same_bits(trained, tmp_path):
     whole = Agent.load(trained / "agent.npz").learn(200, reset_num_timesteps=False)
     assert run("train", "--resume", trained, "--timesteps", 200, "--save", tmp_path) == 0
     resumed = Agent.load(tmp_path / "agent.npz")
@@ -79,7 +76,7 @@ def test_going_on_gives_the_same_bits(trained: Path, tmp_path: Path) -> None:
     assert resumed.num_timesteps == 1700
 
 
-def test_settings_and_arguments_reach_where_they_belong(tmp_path: Path) -> None:
+def test_settings_and_arguments_reach_where_they_belong(tmp_path):
     code = run(
         *("train", CAR, "--algo", "online-lspi", "--basis", "Fourier(order=2)", "--episodes", "2"),
         *(
@@ -102,7 +99,7 @@ def test_settings_and_arguments_reach_where_they_belong(tmp_path: Path) -> None:
     assert len((tmp_path / "monitor.csv").read_text().splitlines()) == 4
 
 
-def test_evaluate(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_evaluate(trained, capsys):
     assert run("evaluate", trained, "--episodes", 3, "--json") == 0
     result = json.loads(capsys.readouterr().out)
     assert result["episodes"] == 3
@@ -114,7 +111,7 @@ def test_evaluate(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "return" in capsys.readouterr().out
 
 
-def test_watch_writes_films(trained: Path, tmp_path: Path) -> None:
+def test_watch_writes_films(trained, tmp_path):
     from PIL import Image
 
     assert run("watch", trained, "-o", tmp_path / "film.gif", "--steps", 12) == 0
@@ -126,9 +123,7 @@ def test_watch_writes_films(trained: Path, tmp_path: Path) -> None:
     assert b"ftyp" in (tmp_path / "film.mp4").read_bytes()[:12]
 
 
-def test_show_writes_maps(
-    trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_show_writes_maps(trained, tmp_path, capsys):
     assert run("show", trained, "--out", tmp_path, "--resolution", 25, "--calibration") == 0
     printed = capsys.readouterr().out
     assert "prior_precision" in printed
@@ -136,7 +131,7 @@ def test_show_writes_maps(
     assert {"maps.png", "calibration.png"} <= {path.name for path in tmp_path.iterdir()}
 
 
-def test_list_names_everything(capsys: pytest.CaptureFixture[str]) -> None:
+def test_list_names_everything(capsys):
     assert run("list") == 0
     printed = capsys.readouterr().out
     for name in (CAR, "CartPole-v1", "RBFGrid", "TileCoding", "online-lspi", "epsilon_decay"):
@@ -145,9 +140,7 @@ def test_list_names_everything(capsys: pytest.CaptureFixture[str]) -> None:
     assert "CartPole" not in capsys.readouterr().out
 
 
-def test_a_module_is_imported_for_its_environment(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_module_is_imported_for_its_environment(tmp_path, monkeypatch):
     (tmp_path / "my_module_of_cars.py").write_text(
         "import gymnasium, rblspi\n"
         "from rblspi.environments.mountain_car import MountainCar\n"
@@ -160,7 +153,7 @@ def test_a_module_is_imported_for_its_environment(
     assert Agent.load(tmp_path / "run" / "agent.npz").episodes[0, 0] == 9
 
 
-def wait_for(condition: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:
+def wait_for(condition, process):
     deadline = time.monotonic() + 120
     while not condition():
         assert process.poll() is None
@@ -168,7 +161,7 @@ def wait_for(condition: Callable[[], bool], process: subprocess.Popen[bytes]) ->
         time.sleep(0.05)
 
 
-def start_training(folder: Path, before: str = "pass") -> subprocess.Popen[bytes]:
+def start_training(folder, before="pass"):
     """A run that would take for ever, after its first episodes."""
     code = f"{HEARING}\n{before}\nfrom rblspi.cli import main; main()"
     arguments = ["train", CAR, "--basis", "rbf:2", "--timesteps", "1000000000", "--save"]
@@ -180,7 +173,7 @@ def start_training(folder: Path, before: str = "pass") -> subprocess.Popen[bytes
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals")
-def test_interrupting_keeps_what_was_learnt(tmp_path: Path) -> None:
+def test_interrupting_keeps_what_was_learnt(tmp_path):
     process = start_training(tmp_path)
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=60)
@@ -193,7 +186,7 @@ def test_interrupting_keeps_what_was_learnt(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(os.name == "nt", reason="signals")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_every_request_to_end_keeps_what_was_learnt(tmp_path: Path, number: signal.Signals) -> None:
+def test_every_request_to_end_keeps_what_was_learnt(tmp_path, number):
     process = start_training(tmp_path)
     process.send_signal(number)
     process.communicate(timeout=60)
@@ -202,9 +195,7 @@ def test_every_request_to_end_keeps_what_was_learnt(tmp_path: Path, number: sign
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals")
-def test_a_second_run_does_not_disturb_the_first(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_second_run_does_not_disturb_the_first(tmp_path, capsys):
     process = start_training(tmp_path)
     for how in ((CAR, "--overwrite", "--save", tmp_path), ("--resume", tmp_path)):
         assert run("train", *how, "--timesteps", 10) == 2
@@ -219,9 +210,7 @@ def test_a_second_run_does_not_disturb_the_first(
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals")
-def test_a_hard_kill_loses_the_time_since_the_last_checkpoint(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_hard_kill_loses_the_time_since_the_last_checkpoint(tmp_path, monkeypatch):
     process = start_training(tmp_path, "import rblspi.cli.autosave as a; a.SAVE_EVERY = 0.2")
     file, start = tmp_path / "agent.npz", time.time()
     wait_for(lambda: file.exists() and file.stat().st_mtime > start, process)
@@ -293,9 +282,7 @@ MISTAKES = [
 
 
 @pytest.mark.parametrize(("line", "message"), MISTAKES, ids=[line for line, _ in MISTAKES])
-def test_a_mistake_gets_one_sentence(
-    line: str, message: str, trained: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_mistake_gets_one_sentence(line, message, trained, tmp_path, capsys):
     (tmp_path / "file").write_text("not an agent")
     words = line.replace("TRAINED", str(trained)).replace("FILE", str(tmp_path / "file")).split()
     assert run(*words) == 2
@@ -321,9 +308,7 @@ def test_a_mistake_gets_one_sentence(
         ("settings.x = 1", "fitted-rmax has no setting 'x'"),
     ],
 )
-def test_a_mistake_in_a_file_gets_one_sentence(
-    text: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_mistake_in_a_file_gets_one_sentence(text, message, tmp_path, capsys):
     file = tmp_path / "run.toml"
     file.write_bytes(text.encode("latin-1"))
     assert run("train", *([] if "env" in text else [CAR]), "--config", file) == 2
@@ -331,10 +316,8 @@ def test_a_mistake_in_a_file_gets_one_sentence(
     assert message in line
 
 
-def test_a_bug_of_ours_is_not_blamed_on_the_user(
-    trained: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def broken(*_: object) -> None:
+def test_a_bug_of_ours_is_not_blamed_on_the_user(trained, monkeypatch, capsys):
+    def broken(*_):
         np.zeros(3).reshape(2)
 
     monkeypatch.setattr(Selection, "load", broken)
@@ -347,7 +330,7 @@ def test_a_bug_of_ours_is_not_blamed_on_the_user(
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is always full")
-def test_a_table_that_cannot_be_printed_is_told_in_a_sentence() -> None:
+def test_a_table_that_cannot_be_printed_is_told_in_a_sentence():
     command = [sys.executable, "-c", "from rblspi.cli import main; main()", "list", "bases"]
     with open("/dev/full", "w") as full:
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
@@ -355,7 +338,7 @@ def test_a_table_that_cannot_be_printed_is_told_in_a_sentence() -> None:
     assert done.stderr == "rblspi: [Errno 28] No space left on device\n"
 
 
-def test_output_that_nobody_reads_to_its_end_is_no_error() -> None:
+def test_output_that_nobody_reads_to_its_end_is_no_error():
     command = [sys.executable, "-c", "from rblspi.cli import main; main()", "reproduce", "--list"]
     done = subprocess.run(
         " ".join(map(shlex.quote, command)) + " | head -1",
@@ -371,13 +354,13 @@ def test_output_that_nobody_reads_to_its_end_is_no_error() -> None:
 # Words ----------------------------------------------------------------------------------------
 
 
-def test_values_are_literals_or_text() -> None:
+def test_values_are_literals_or_text():
     read = {"3": 3, "1e-3": 1e-3, "true": True, "None": None, "episode": "episode"}
     read |= {"(1, 2)": (1, 2), "[0.5]": [0.5], "'3'": "3", "__import__('os')": "__import__('os')"}
     assert {text: parsing.value(text) for text in read} == read
 
 
-def test_settings_survive_writing_and_reading(tmp_path: Path) -> None:
+def test_settings_survive_writing_and_reading(tmp_path):
     settings = {
         "environment": 'quote " and \\ and ö',
         "seed": 3,

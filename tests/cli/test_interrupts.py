@@ -1,17 +1,13 @@
 """Ctrl-C, SIGTERM and SIGHUP end every command alike: nothing half-written, exit code 130."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -24,7 +20,7 @@ pytestmark = [pytest.mark.skipif(os.name == "nt", reason="signals"), pytest.mark
 
 
 @pytest.fixture(autouse=True)
-def defaults() -> Iterator[None]:
+def defaults():
     """Signals as in a terminal: whatever runs the tests in the background may ignore them."""
     before = {number: signal.signal(number, signal.default_int_handler) for number in SIGNALS}
     yield
@@ -33,7 +29,7 @@ def defaults() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def files(tmp_path_factory):
     pytest.importorskip("pyarrow")
     folder = tmp_path_factory.mktemp("files")
     log, basis = folder / "log.parquet", ("--basis", "rbf:2", "--quiet")
@@ -58,20 +54,14 @@ COMMANDS = [
 @pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)
 @pytest.mark.parametrize(("line", "where"), COMMANDS, ids=[c.split()[0] for c, _ in COMMANDS])
 def test_a_command_tidies_up_and_says_that_it_was_interrupted(
-    line: str,
-    where: str,
-    number: signal.Signals,
-    files: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+    line, where, number, files, tmp_path, monkeypatch, capsys
+):
     monkeypatch.chdir(tmp_path)
     for name in ("old.parquet", "policy.npz", "maps.png", "old.gif"):
         Path(name).write_text("old")
     sent = []
 
-    def send(*_: Any, **__: Any) -> None:
+    def send(*_, **__):
         sent.append(number)
         signal.raise_signal(number)
 
@@ -86,12 +76,10 @@ def test_a_command_tidies_up_and_says_that_it_was_interrupted(
     assert left == dict.fromkeys(("old.parquet", "policy.npz", "maps.png", "old.gif"), b"old")
 
 
-def test_an_error_that_an_interruption_causes_is_not_reported_as_one(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_error_that_an_interruption_causes_is_not_reported_as_one(monkeypatch, capsys):
     """A package may catch KeyboardInterrupt, and then stumble over what it has not finished."""
 
-    def load(*_: Any) -> None:
+    def load(*_):
         try:
             signal.raise_signal(signal.SIGTERM)
         except KeyboardInterrupt:
@@ -102,7 +90,7 @@ def test_an_error_that_an_interruption_causes_is_not_reported_as_one(
     assert said(capsys) == ["rblspi: interrupted"]
 
 
-def test_handlers_are_as_before_in_the_end() -> None:
+def test_handlers_are_as_before_in_the_end():
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     with pytest.raises(KeyboardInterrupt), interruptible() as interrupted:  # noqa: PT012
         signal.raise_signal(signal.SIGTERM)  # ignored from the beginning, as nohup does to SIGHUP
@@ -113,9 +101,9 @@ def test_handlers_are_as_before_in_the_end() -> None:
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN
 
 
-def test_an_interruption_that_python_drops_comes_again() -> None:
+def test_an_interruption_that_python_drops_comes_again():
     class Fragile:
-        def __del__(self) -> None:
+        def __del__(self):
             signal.raise_signal(signal.SIGTERM)
 
     with pytest.raises(KeyboardInterrupt), interruptible():  # noqa: PT012
@@ -123,8 +111,8 @@ def test_an_interruption_that_python_drops_comes_again() -> None:
         time.sleep(60)
 
 
-def test_an_interruption_that_a_package_swallows_comes_again() -> None:
-    def import_something() -> None:
+def test_an_interruption_that_a_package_swallows_comes_again():
+    def import_something():
         with suppress(BaseException):
             signal.raise_signal(signal.SIGTERM)
 
@@ -136,7 +124,7 @@ def test_an_interruption_that_a_package_swallows_comes_again() -> None:
     assert time.monotonic() - start < 30
 
 
-def test_tidying_up_is_not_disturbed_by_what_comes_again() -> None:
+def test_tidying_up_is_not_disturbed_by_what_comes_again():
     tidy = []
     with pytest.raises(OSError, match="full"), interruptible():  # noqa: PT012
         try:
@@ -154,10 +142,10 @@ def test_tidying_up_is_not_disturbed_by_what_comes_again() -> None:
     time.sleep(2 * REMINDER)  # nothing comes any more
 
 
-def test_other_threads_leave_the_handlers_alone() -> None:
+def test_other_threads_leave_the_handlers_alone():
     found = []
 
-    def work() -> None:
+    def work():
         with handling(lambda *_: None):
             found.append(signal.getsignal(signal.SIGINT))
 
@@ -168,7 +156,7 @@ def test_other_threads_leave_the_handlers_alone() -> None:
 
 
 @pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)
-def test_a_signal_on_the_way_out_does_not_change_the_exit_code(number: signal.Signals) -> None:
+def test_a_signal_on_the_way_out_does_not_change_the_exit_code(number):
     code = (
         "import signal, weakref\n"
         "for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):\n"

@@ -1,10 +1,7 @@
 """What was learnt, logged or typed is not lost on the way from one command to the next."""
 
-from __future__ import annotations
-
 import json
 import tomllib
-from pathlib import Path
 
 import gymnasium as gym
 import numpy as np
@@ -62,7 +59,7 @@ NAME = "my_fragile_module:Fragile-v0"
 
 
 @pytest.fixture
-def fragile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+def fragile(tmp_path, monkeypatch):
     (tmp_path / "my_fragile_module.py").write_text(FRAGILE)
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
@@ -73,9 +70,7 @@ def fragile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 @pytest.mark.parametrize("how", ["raise", "numpy", "nan", "observation"])
-def test_what_was_learnt_before_a_failure_is_saved(
-    how: str, fragile: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_was_learnt_before_a_failure_is_saved(how, fragile, tmp_path, capsys):
     folder = tmp_path / "run"
     arguments = (
         "--algo",
@@ -108,13 +103,7 @@ def test_what_was_learnt_before_a_failure_is_saved(
         ("at once", "the environment Fragile raised RuntimeError: no such file of levels"),
     ],
 )
-def test_an_error_of_the_environment_is_said_to_be_its(
-    how: str,
-    message: str,
-    fragile: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_an_error_of_the_environment_is_said_to_be_its(how, message, fragile, monkeypatch, capsys):
     command = ("train", fragile, "--basis", "rbf:2", "--env-set", f"how={how}", "--quiet")
     assert run(*command) == 1
     (line,) = said(capsys)
@@ -129,9 +118,7 @@ def test_an_error_of_the_environment_is_said_to_be_its(
 # Arguments of environments --------------------------------------------------------------------
 
 
-def test_arguments_that_are_text_are_given_again(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_arguments_that_are_text_are_given_again(tmp_path, capsys):
     folder, text = tmp_path / "lake", ("--env-set", "map_name=8x8")
     budget = ("--timesteps", 60, "--quiet")
     start = ("train", "FrozenLake-v1", "--env-set", "is_slippery=False", "--save", folder)
@@ -148,9 +135,7 @@ def test_arguments_that_are_text_are_given_again(
     assert run("watch", folder, "-o", tmp_path / "lake.gif", "--steps", 3, *text) == 0
 
 
-def test_a_file_decides_nothing_about_arguments_that_are_not_given(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_file_decides_nothing_about_arguments_that_are_not_given(tmp_path, capsys):
     arguments = ("--env-set", "map_name=8x8", "--timesteps", 20, "--quiet", "--save", tmp_path)
     assert run("train", "FrozenLake-v1", *arguments) == 0
     assert run("evaluate", tmp_path, "--env-set", "is_slippery=False") == 2
@@ -162,7 +147,7 @@ def test_a_file_decides_nothing_about_arguments_that_are_not_given(
 # Going on -------------------------------------------------------------------------------------
 
 
-def test_going_on_in_the_same_folder_keeps_its_log(tmp_path: Path) -> None:
+def test_going_on_in_the_same_folder_keeps_its_log(tmp_path):
     folder, whole = tmp_path / "run", tmp_path / "whole"
     new = ("train", CAR, "--basis", "rbf:2", "--seed", 3, "--env-set", "max_episode_steps=50")
     assert run(*new, "--timesteps", 220, "--save", folder, "--quiet") == 0
@@ -184,7 +169,7 @@ def test_going_on_in_the_same_folder_keeps_its_log(tmp_path: Path) -> None:
     )
 
 
-def test_episodes_are_counted_from_the_beginning_too(tmp_path: Path) -> None:
+def test_episodes_are_counted_from_the_beginning_too(tmp_path):
     new = ("train", CAR, "--basis", "rbf:2", "--episodes", 2, "--save", tmp_path / "a", "--quiet")
     assert run(*new) == 0
     again = ("--resume", tmp_path / "a", "--episodes", 1, "--save", tmp_path / "b", "--quiet")
@@ -195,9 +180,7 @@ def test_episodes_are_counted_from_the_beginning_too(tmp_path: Path) -> None:
     assert len((tmp_path / "b" / "monitor.csv").read_text().splitlines()) == 3
 
 
-def test_a_log_that_is_none_is_not_written_below(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_log_that_is_none_is_not_written_below(tmp_path, capsys):
     new = ("train", CAR, "--basis", "rbf:2", "--timesteps", 20, "--save", tmp_path, "--quiet")
     assert run(*new) == 0
     (tmp_path / "monitor.csv").write_text("my notes\n")
@@ -207,9 +190,7 @@ def test_a_log_that_is_none_is_not_written_below(
 
 
 @pytest.mark.parametrize("algorithm", ["rblspi", "online-lspi"])
-def test_going_on_refuses_another_algorithm(
-    algorithm: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_going_on_refuses_another_algorithm(algorithm, tmp_path, capsys):
     new = ("train", CAR, "--basis", "rbf:2", "--timesteps", 20, "--save", tmp_path, "--quiet")
     assert run(*new) == 0
     assert run("train", "--resume", tmp_path, "--algo", algorithm) == 2
@@ -217,9 +198,7 @@ def test_going_on_refuses_another_algorithm(
     assert message in capsys.readouterr().err
 
 
-def test_an_agent_goes_on_in_its_folder_unless_another_is_named(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_agent_goes_on_in_its_folder_unless_another_is_named(tmp_path, capsys):
     folder = tmp_path / "run"
     assert run("train", CAR, *SMALL, "--save", folder) == 0
     for saved in (folder, folder / "agent.npz"):
@@ -234,9 +213,7 @@ def test_an_agent_goes_on_in_its_folder_unless_another_is_named(
     assert Agent.load(tmp_path / "mine.npz").num_timesteps == 60
 
 
-def test_an_agent_is_not_replaced_by_another_unasked(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_agent_is_not_replaced_by_another_unasked(tmp_path, capsys):
     folder, new = tmp_path / "run", ("train", CAR, *SMALL, "--seed", 1)
     assert run(*new, "--save", folder) == 0
     assert run("train", CAR, *SMALL, "--seed", 2, "--save", tmp_path / "other") == 0
@@ -255,9 +232,7 @@ def test_an_agent_is_not_replaced_by_another_unasked(
     assert (folder / "agent.npz").read_bytes() == before[folder / "agent.npz"]
 
 
-def test_a_second_training_in_the_same_folder_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_second_training_in_the_same_folder_is_refused(tmp_path, capsys):
     with locked(tmp_path / "run"):
         for command in (("train", CAR, *SMALL), ("train", CAR, *SMALL, "--overwrite")):
             assert run(*command, "--save", tmp_path / "run") == 2
@@ -267,7 +242,7 @@ def test_a_second_training_in_the_same_folder_is_refused(
     assert run("train", CAR, *SMALL, "--save", tmp_path / "run") == 0
 
 
-def test_a_mistake_makes_no_folder(tmp_path: Path) -> None:
+def test_a_mistake_makes_no_folder(tmp_path):
     assert run("train", "NoSuch-v0", "--save", tmp_path / "new") == 2
     assert run("train", CAR, "--set", "nosuch=1", "--save", tmp_path / "new") == 2
     assert run("train", "--resume", tmp_path / "nosuch", "--save", tmp_path / "new") == 2
@@ -278,9 +253,7 @@ def test_a_mistake_makes_no_folder(tmp_path: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:after .* iterations of BLSPI")
-def test_fitting_chooses_a_basis_where_there_are_no_bounds(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_fitting_chooses_a_basis_where_there_are_no_bounds(tmp_path, capsys):
     pytest.importorskip("pyarrow")
     log, policy = tmp_path / "log.parquet", tmp_path / "policy"
     collect = ("collect", "CartPole-v1", "--policy", "random", "--transitions", 500, "--out", log)
@@ -292,7 +265,7 @@ def test_fitting_chooses_a_basis_where_there_are_no_bounds(
     assert json.loads(capsys.readouterr().out)["length"]["mean"] > 1
 
 
-def test_data_of_another_environment_choose_no_basis() -> None:
+def test_data_of_another_environment_choose_no_basis():
     seen = np.zeros((5, 3))
     data = [Transitions.from_arrays(seen, [0] * 5, [0.0] * 5, seen, [False] * 5)]
     env = gym.make("CartPole-v1")

@@ -1,10 +1,6 @@
 """Commands that other packages add."""
 
-from __future__ import annotations
-
 import sys
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -32,7 +28,7 @@ NAMES = ("hello = greetings.hello", "train = greetings.hello", "other = greeting
 
 
 @pytest.fixture
-def greetings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def greetings(tmp_path, monkeypatch):
     """A package with a command, one under a name of ours, and one that cannot be imported."""
     package, metadata = tmp_path / "greetings", tmp_path / "greetings-1.0.dist-info"
     for folder in (package, metadata):
@@ -50,7 +46,7 @@ def greetings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
         del sys.modules[name]
 
 
-def test_a_package_adds_a_command(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_package_adds_a_command(capsys):
     assert run("hello", "you") == 0
     said = capsys.readouterr()
     assert said.out == "hello you\n"
@@ -60,6 +56,6 @@ def test_a_package_adds_a_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert "Greet" not in capsys.readouterr().out
 
 
-def test_an_error_of_its_own_is_told_in_its_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_error_of_its_own_is_told_in_its_sentence(capsys):
     assert run("hello", "nobody") == 2
     assert "rblspi: nobody is there" in capsys.readouterr().err

@@ -1,10 +1,7 @@
 """Arrays and a description come back as they were written; anything else is a FileError."""
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -25,12 +22,12 @@ DESCRIPTION = {"text": "Zürich\n", "numbers": [1, 2.5, None, True], "table": {"
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
+def path(tmp_path):
     archive.write(tmp_path / "some.npz", "test", 4, DESCRIPTION, ARRAYS)
     return tmp_path / "some.npz"
 
 
-def test_what_is_written_is_read(path: Path) -> None:
+def test_what_is_written_is_read(path):
     description, arrays = archive.read(path, "test", 4)
     assert description == DESCRIPTION
     assert list(arrays) == list(ARRAYS)
@@ -40,17 +37,17 @@ def test_what_is_written_is_read(path: Path) -> None:
     assert archive.kind_of(path) == "test"
 
 
-def test_numpy_reads_it_as_well(path: Path) -> None:
+def test_numpy_reads_it_as_well(path):
     with np.load(path) as found:
         np.testing.assert_array_equal(found["matrix"], ARRAYS["matrix"])
 
 
-def test_the_same_content_gives_the_same_bytes(path: Path) -> None:
+def test_the_same_content_gives_the_same_bytes(path):
     archive.write(path.with_name("other"), "test", 4, DESCRIPTION, ARRAYS)
     assert path.with_name("other").read_bytes() == path.read_bytes()
 
 
-def test_numbers_of_numpy_are_numbers_and_other_objects_are_named(tmp_path: Path) -> None:
+def test_numbers_of_numpy_are_numbers_and_other_objects_are_named(tmp_path):
     given = {"a": np.float64(0.1), "b": np.int64(3), "c": np.arange(2), "d": Path("x")}
     archive.write(tmp_path / "x", "test", 1, given, {})
     found = archive.read(tmp_path / "x", "test", 1).description
@@ -59,14 +56,14 @@ def test_numbers_of_numpy_are_numbers_and_other_objects_are_named(tmp_path: Path
     assert found["d"].startswith("a ")
 
 
-def test_another_kind_or_version_is_refused_with_a_sentence(path: Path) -> None:
+def test_another_kind_or_version_is_refused_with_a_sentence(path):
     with pytest.raises(FileError, match=r"some\.npz does not hold an agent"):
         archive.read(path, "agent", 4)
     with pytest.raises(FileError, match="has format version 4, this rblspi reads version 5: inst"):
         archive.read(path, "test", 5)
 
 
-def test_a_single_flipped_bit_is_noticed(path: Path) -> None:
+def test_a_single_flipped_bit_is_noticed(path):
     data = path.read_bytes()
     rng = np.random.default_rng(0)
     for place in rng.integers(len(data), size=200):
@@ -80,7 +77,7 @@ def test_a_single_flipped_bit_is_noticed(path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"PK", b"x" * 64, b"x" * 1000])
-def test_what_is_no_archive_is_refused(path: Path, content: bytes) -> None:
+def test_what_is_no_archive_is_refused(path, content):
     signed = content + hashlib.sha256(content).hexdigest().encode()
     for data in (content, signed):
         path.write_bytes(data)
@@ -91,7 +88,7 @@ def test_what_is_no_archive_is_refused(path: Path, content: bytes) -> None:
 
 
 @pytest.mark.parametrize("name", ["missing.npz", "", "nul\0character"])
-def test_what_is_no_file_is_refused(path: Path, name: str) -> None:
+def test_what_is_no_file_is_refused(path, name):
     with pytest.raises(FileError):
         archive.read(str(path.parent / name), "test", 4)
 
@@ -105,9 +102,7 @@ def test_what_is_no_file_is_refused(path: Path, name: str) -> None:
         ({"long": "x" * 2**20}, np.zeros(2), "too long to be read again"),
     ],
 )
-def test_what_could_not_be_read_again_is_not_written(
-    description: dict[str, Any], array: Any, message: str, tmp_path: Path
-) -> None:
+def test_what_could_not_be_read_again_is_not_written(description, array, message, tmp_path):
     with pytest.raises((TypeError, ValueError), match=message):
         archive.write(tmp_path / "x", "test", 1, description, {"a": array})
     assert not list(tmp_path.iterdir())

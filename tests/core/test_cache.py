@@ -1,7 +1,5 @@
 """Compiled code is cached where it can be, and never beside the source."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -24,7 +22,7 @@ print(repr(features(np.full((40, 2), 0.25)).sum()))
 """
 
 
-def compute(cache: Path) -> tuple[str, str]:
+def compute(cache):
     """What a fresh process computes and says, with this directory for the cache."""
     environment = os.environ | {"NUMBA_CACHE_DIR": str(cache)}
     command = [sys.executable, "-c", PROGRAM]
@@ -32,7 +30,7 @@ def compute(cache: Path) -> tuple[str, str]:
     return done.stdout, done.stderr
 
 
-def test_a_directory_that_cannot_be_written_is_replaced_with_a_notice(tmp_path: Path) -> None:
+def test_a_directory_that_cannot_be_written_is_replaced_with_a_notice(tmp_path):
     (tmp_path / "file").write_text("in the way")
     expected, silent = compute(tmp_path / "cache")
     assert "cannot be cached" not in silent
@@ -53,16 +51,14 @@ DAMAGE: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
-def flipped(content: bytes, place: int) -> bytes:
+def flipped(content, place):
     """The content with another bit."""
     return content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :]
 
 
 @pytest.mark.parametrize("suffix", ["nbi", "nbc"], ids=["index", "code"])
 @pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
-def test_a_damaged_file_counts_as_missing(
-    damage: Callable[[bytes], bytes], suffix: str, tmp_path: Path
-) -> None:
+def test_a_damaged_file_counts_as_missing(damage, suffix, tmp_path):
     files = _CheckedFiles(tmp_path, "f", 1)
     files.save("int64", "code")
     (file,) = tmp_path.glob(f"*.{suffix}")
@@ -72,7 +68,7 @@ def test_a_damaged_file_counts_as_missing(
     assert files.load("int64") == "code"
 
 
-def test_what_is_damaged_is_compiled_again(tmp_path: Path) -> None:
+def test_what_is_damaged_is_compiled_again(tmp_path):
     expected, _ = compute(tmp_path)
     files = list(tmp_path.rglob("*.nb?"))
     assert files
@@ -84,7 +80,7 @@ def test_what_is_damaged_is_compiled_again(tmp_path: Path) -> None:
     assert times == {file: file.stat().st_mtime_ns for file in files}, "the cache is not used"
 
 
-def test_code_of_an_older_source_is_not_found_after_a_crash_between_two_files(tmp_path) -> None:
+def test_code_of_an_older_source_is_not_found_after_a_crash_between_two_files(tmp_path):
     older, newer = (_CheckedFiles(tmp_path, "f", stamp) for stamp in (1, 2))
     older.save("int64", "old code")
     assert older.load("int64") == "old code"
@@ -92,7 +88,7 @@ def test_code_of_an_older_source_is_not_found_after_a_crash_between_two_files(tm
     assert newer.load("int64") is None
 
 
-def test_two_processes_that_choose_one_name_do_not_take_the_code_of_each_other(tmp_path) -> None:
+def test_two_processes_that_choose_one_name_do_not_take_the_code_of_each_other(tmp_path):
     one, other = (_CheckedFiles(tmp_path, "f", 1) for _ in range(2))
     one.save("int64", "code for int64")
     other._save_data(other._data_name(1), ("float64", "code for float64"))

@@ -1,7 +1,5 @@
 """Ctrl-C in the middle of a compilation: the process lives, and the compiler works afterwards."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
@@ -53,7 +51,7 @@ CALLS = ["LLVMPY_LinkModules", "LLVMPY_DisposeString", "LLVMPY_DisposePassBuilde
 
 
 @pytest.mark.parametrize("call", CALLS)
-def test_an_interrupt_within_a_call_of_llvm_is_neither_fatal_nor_lost(call, tmp_path) -> None:
+def test_an_interrupt_within_a_call_of_llvm_is_neither_fatal_nor_lost(call, tmp_path):
     script = tmp_path / "interrupted.py"
     script.write_text(INTERRUPTED)
     variables = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
@@ -63,7 +61,7 @@ def test_an_interrupt_within_a_call_of_llvm_is_neither_fatal_nor_lost(call, tmp_
     assert (done.returncode, done.stdout, done.stderr) == (0, "interrupted 0\n6\n", "")
 
 
-def test_signals_wait_for_the_compiler_and_are_then_handled_once_and_in_order() -> None:
+def test_signals_wait_for_the_compiler_and_are_then_handled_once_and_in_order():
     heard: list[int] = []
     both = (signal.SIGTERM, signal.SIGINT)
     former = {n: signal.signal(n, lambda number, frame: heard.append(number)) for n in both}
@@ -80,7 +78,7 @@ def test_signals_wait_for_the_compiler_and_are_then_handled_once_and_in_order() 
             signal.signal(number, handler)
 
 
-def test_a_compilation_in_another_thread_leaves_the_handlers_alone() -> None:
+def test_a_compilation_in_another_thread_leaves_the_handlers_alone():
     @jit
     def f(x):
         return x - 2

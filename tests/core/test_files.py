@@ -1,12 +1,8 @@
 """A file is either the old one or the new one, and nothing else is left behind."""
 
-from __future__ import annotations
-
 import errno
 import subprocess
 import sys
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,13 +11,13 @@ from rblspi.core.files import locked, replacing
 
 
 @pytest.fixture
-def old(tmp_path: Path) -> Path:
+def old(tmp_path):
     path = tmp_path / "result.txt"
     path.write_text("old")
     return path
 
 
-def test_the_new_file_takes_the_place_of_the_old_one_in_the_end(old: Path) -> None:
+def test_the_new_file_takes_the_place_of_the_old_one_in_the_end(old):
     with replacing(old) as temporary:
         assert temporary.parent == old.parent
         temporary.write_text("new")
@@ -30,7 +26,7 @@ def test_the_new_file_takes_the_place_of_the_old_one_in_the_end(old: Path) -> No
     assert list(old.parent.iterdir()) == [old]
 
 
-def test_a_file_that_was_not_there_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_was_not_there_is_made(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with replacing("first.txt") as temporary:
         temporary.write_bytes(b"")
@@ -38,7 +34,7 @@ def test_a_file_that_was_not_there_is_made(tmp_path: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("error", [OSError, ValueError, KeyboardInterrupt, SystemExit])
-def test_an_error_leaves_the_old_file(old: Path, error: type[BaseException]) -> None:
+def test_an_error_leaves_the_old_file(old, error):
     with pytest.raises(error), replacing(old) as temporary:  # noqa: PT012
         temporary.write_text("half of the n")
         raise error("something happened")
@@ -47,10 +43,8 @@ def test_an_error_leaves_the_old_file(old: Path, error: type[BaseException]) -> 
 
 
 @pytest.mark.parametrize("function", ["os.fsync", "os.replace"])
-def test_a_disk_that_fails_leaves_the_old_file(
-    old: Path, function: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(*_: Any) -> None:
+def test_a_disk_that_fails_leaves_the_old_file(old, function, monkeypatch):
+    def fail(*_):
         raise OSError("disk full")
 
     monkeypatch.setattr(function, fail)
@@ -60,13 +54,13 @@ def test_a_disk_that_fails_leaves_the_old_file(
     assert list(old.parent.iterdir()) == [old]
 
 
-def test_nothing_written_replaces_nothing(old: Path) -> None:
+def test_nothing_written_replaces_nothing(old):
     with pytest.raises(FileNotFoundError), replacing(old):
         pass
     assert old.read_text() == "old"
 
 
-def test_two_writers_do_not_meet(old: Path) -> None:
+def test_two_writers_do_not_meet(old):
     with replacing(old) as one, replacing(old) as other:
         assert one != other
         one.write_text("one")
@@ -78,7 +72,7 @@ def test_two_writers_do_not_meet(old: Path) -> None:
 # Folders ----------------------------------------------------------------------------------------
 
 
-def test_a_folder_belongs_to_one_process_at_a_time(tmp_path: Path) -> None:
+def test_a_folder_belongs_to_one_process_at_a_time(tmp_path):
     folder = tmp_path / "new" / "run"
     with locked(folder):
         with (
@@ -94,7 +88,7 @@ def test_a_folder_belongs_to_one_process_at_a_time(tmp_path: Path) -> None:
         assert not list(folder.iterdir())
 
 
-def test_a_lock_ends_with_its_process(tmp_path: Path) -> None:
+def test_a_lock_ends_with_its_process(tmp_path):
     code = (
         "import os, sys; from pathlib import Path; from rblspi.core.files import locked\n"
         "with locked(Path(sys.argv[1])): os.kill(os.getpid(), 9)"
@@ -104,10 +98,8 @@ def test_a_lock_ends_with_its_process(tmp_path: Path) -> None:
         pass
 
 
-def test_a_folder_that_cannot_be_locked_is_said_to_be_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def flock(*_: Any) -> None:
+def test_a_folder_that_cannot_be_locked_is_said_to_be_one(tmp_path, monkeypatch, capsys):
+    def flock(*_):
         raise OSError(errno.ENOLCK, "No locks available")
 
     monkeypatch.setattr(files.fcntl, "flock", flock)

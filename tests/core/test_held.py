@@ -1,9 +1,6 @@
 """What compiled code holds between calls from Python is given up afterwards."""
 
-from __future__ import annotations
-
 import sys
-from typing import Any
 
 import gymnasium as gym
 import pytest
@@ -16,14 +13,14 @@ class Breaking(gym.Wrapper):
 
     steps = 0
 
-    def step(self, action: Any) -> Any:
+    def step(self, action):
         self.steps += 1
         if self.steps == 25:
             raise RuntimeError("broken")
         return super().step(action)
 
 
-def test_no_reference_is_kept_and_none_is_lost() -> None:
+def test_no_reference_is_kept_and_none_is_lost():
     agent = OPSRL(Breaking(gym.make("rblspi/RiverSwim-v0")), seed=0)
     agent.learn(1)
     held = [agent.rng, agent.state.sampled, agent.state.table.counts, agent.state.counters]

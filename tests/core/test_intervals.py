@@ -1,7 +1,5 @@
 """Confidence intervals are those of SciPy."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -20,7 +18,7 @@ RNG = np.random.default_rng(0)
 
 
 @pytest.mark.parametrize("count", [2, 3, 20, 1000])
-def test_a_mean_has_students_interval(count: int) -> None:
+def test_a_mean_has_students_interval(count):
     values = RNG.normal(5.0, 3.0, count)
     mean, low, high = mean_interval(values)
     expected = stats.t.interval(0.95, count - 1, values.mean(), stats.sem(values))
@@ -28,14 +26,14 @@ def test_a_mean_has_students_interval(count: int) -> None:
     np.testing.assert_allclose((low, high), expected, rtol=1e-12)
 
 
-def test_columns_have_their_own_half_widths() -> None:
+def test_columns_have_their_own_half_widths():
     table = RNG.normal(size=(7, 4))
     for column, half in zip(table.T, half_width(table), strict=True):
         assert half == pytest.approx(mean_interval(column).high - column.mean(), rel=1e-12)
 
 
 @pytest.mark.parametrize(("m", "n"), [(2, 2), (3, 40), (25, 25)])
-def test_a_difference_has_welchs_interval(m: int, n: int) -> None:
+def test_a_difference_has_welchs_interval(m, n):
     a, b = RNG.normal(1.0, 1.0, m), RNG.normal(0.0, 5.0, n)
     mean, low, high = difference_interval(a, b)
     expected = stats.ttest_ind(a, b, equal_var=False).confidence_interval(0.95)
@@ -44,7 +42,7 @@ def test_a_difference_has_welchs_interval(m: int, n: int) -> None:
 
 
 @pytest.mark.parametrize(("successes", "trials"), [(0, 10), (3, 10), (10, 10), (1, 1), (470, 1000)])
-def test_a_share_has_wilsons_interval(successes: int, trials: int) -> None:
+def test_a_share_has_wilsons_interval(successes, trials):
     share, z = successes / trials, stats.norm.ppf(0.975)
     centre = (share + z**2 / (2 * trials)) / (1 + z**2 / trials)
     spread = math.sqrt(share * (1 - share) / trials + z**2 / (4 * trials**2))
@@ -54,7 +52,7 @@ def test_a_share_has_wilsons_interval(successes: int, trials: int) -> None:
     assert 0.0 <= interval.low <= share <= interval.high <= 1.0
 
 
-def test_one_value_has_no_interval() -> None:
+def test_one_value_has_no_interval():
     assert mean_interval([3.0]).mean == 3.0
     assert np.isnan(mean_interval([3.0])[1:]).all()
     assert np.isnan(difference_interval([3.0], [1.0, 2.0])[1:]).all()
@@ -62,16 +60,16 @@ def test_one_value_has_no_interval() -> None:
     assert str(mean_interval([3.0])) == "3 ± ?"
 
 
-def test_equal_values_have_an_interval_of_one_point() -> None:
+def test_equal_values_have_an_interval_of_one_point():
     assert mean_interval([2.0] * 5) == (2.0, 2.0, 2.0)
     assert difference_interval([2.0] * 5, [1.0] * 3) == (1.0, 1.0, 1.0)
 
 
-def test_an_interval_is_printed_as_a_mean_and_half_its_width() -> None:
+def test_an_interval_is_printed_as_a_mean_and_half_its_width():
     assert str(Interval(12.3456, 10.0, 14.6912)) == "12.35 ± 2.3"
 
 
-def test_nineteen_of_twenty_intervals_hold_the_mean() -> None:
+def test_nineteen_of_twenty_intervals_hold_the_mean():
     samples = np.random.default_rng(1).normal(1.0, 2.0, (5, 4000))
     inside = np.abs(samples.mean(axis=0) - 1.0) <= half_width(samples)
     # Within four standard errors of 0.95.

@@ -1,7 +1,5 @@
 """Kernels: what they compute, and to which bits."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import subprocess
@@ -22,9 +20,7 @@ sizes = st.integers(1, 40)
 
 @given(counts, sizes, sizes, st.integers(0, 2**32 - 1))
 @settings(max_examples=100, deadline=None)
-def test_products_of_whole_numbers_are_exact(
-    count: int, rows: int, columns: int, seed: int
-) -> None:
+def test_products_of_whole_numbers_are_exact(count, rows, columns, seed):
     """Also where A is transposed, and where C is part of a larger matrix, whose rest stays."""
     rng = np.random.default_rng(seed)
     a = rng.integers(-9, 9, (count, rows)).astype(float)
@@ -44,9 +40,7 @@ def test_products_of_whole_numbers_are_exact(
 
 @given(counts, sizes, sizes, st.integers(0, 2**32 - 1))
 @settings(max_examples=50, deadline=None)
-def test_no_bit_depends_on_where_in_a_tile_an_entry_is(
-    count: int, rows: int, columns: int, seed: int
-) -> None:
+def test_no_bit_depends_on_where_in_a_tile_an_entry_is(count, rows, columns, seed):
     """Tiles differ between processors; runs on them should not."""
     rng = np.random.default_rng(seed)
     a, b = rng.standard_normal((count, rows)), rng.standard_normal((count, columns))
@@ -62,7 +56,7 @@ def test_no_bit_depends_on_where_in_a_tile_an_entry_is(
 
 @pytest.mark.parametrize("rows", range(1, kernels.ROWS + 1))
 @pytest.mark.parametrize("columns", [1, kernels.LANES, kernels.COLUMNS, 37])
-def test_products_that_are_solved_for(rows: int, columns: int) -> None:
+def test_products_that_are_solved_for(rows, columns):
     rng = np.random.default_rng(rows)
     upper = np.triu(rng.standard_normal((rows, rows))) + 3.0 * np.eye(rows)
     a, b = rng.standard_normal((11, rows)), rng.standard_normal((11, columns))
@@ -75,7 +69,7 @@ def test_products_that_are_solved_for(rows: int, columns: int) -> None:
 
 
 @pytest.mark.parametrize("size", [0, *range(1, 20), 31, 32, 33, 65, 199])
-def test_dot_has_the_bits_of_the_written_order(size: int) -> None:
+def test_dot_has_the_bits_of_the_written_order(size):
     """Sixteen sums, which are then added in pairs."""
     rng = np.random.default_rng(size)
     a, b = rng.standard_normal((2, size)) * 10.0 ** rng.integers(-8, 8, (2, size))
@@ -92,7 +86,7 @@ def test_dot_has_the_bits_of_the_written_order(size: int) -> None:
 
 
 @pytest.mark.parametrize("size", range(1, kernels.ROWS + 1))
-def test_blocks_are_factored(size: int) -> None:
+def test_blocks_are_factored(size):
     data = np.random.default_rng(size).standard_normal((size + 3, size))
     block, expected = data.T @ data, np.linalg.cholesky(data.T @ data).T
     assert kernels.factor_block(block)
@@ -103,13 +97,13 @@ def test_blocks_are_factored(size: int) -> None:
         assert not kernels.factor_block(block)
 
 
-def test_dot_of_numbers_that_are_not_adjacent() -> None:
+def test_dot_of_numbers_that_are_not_adjacent():
     """Rows of a matrix by columns, for one."""
     a = np.asfortranarray(np.random.default_rng(0).standard_normal((5, 40)))
     assert kernels.dot(a[2], a[3]) == pytest.approx(float(a[2] @ a[3]), rel=1e-12)
 
 
-def digest_of_results() -> str:
+def digest_of_results():
     """Of all bits that factors and solutions of some matrices have."""
     digest, rng = hashlib.sha256(), np.random.default_rng(0)
     for size in (1, 4, 7, 8, 21, 65, 300):
@@ -137,7 +131,7 @@ print(digest_of_results())
 
 @pytest.mark.slow
 @pytest.mark.skipif(kernels.LANES != 8, reason="this processor has no other registers than that")
-def test_results_have_the_same_bits_on_a_processor_with_smaller_registers(tmp_path: Path) -> None:
+def test_results_have_the_same_bits_on_a_processor_with_smaller_registers(tmp_path):
     found = subprocess.run(
         [sys.executable, "-c", OTHER_PROCESSOR],
         cwd=Path(__file__).parents[2],

@@ -1,14 +1,12 @@
 """Factors and their updates against NumPy."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
 from rblspi.core import linear_algebra as la
 
 
-def test_rank_one_exchange() -> None:
+def test_rank_one_exchange():
     rng = np.random.default_rng(1)
     data = rng.standard_normal((50, 12))
     matrix = data.T @ data
@@ -24,7 +22,7 @@ SIZES = [1, 2, 3, 7, 8, 9, 15, 16, 17, 30, 65, 100]
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_a_factor_whitens_the_columns_behind_it(size: int) -> None:
+def test_a_factor_whitens_the_columns_behind_it(size):
     """Columns after ``stop`` stay as they are."""
     rng = np.random.default_rng(size)
     data = rng.standard_normal((2 * size, size))
@@ -42,7 +40,7 @@ def test_a_factor_whitens_the_columns_behind_it(size: int) -> None:
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("columns", [1, 7, 8, 16, 21])
-def test_whitening_and_unwhitening_solve_by_a_factor(size: int, columns: int) -> None:
+def test_whitening_and_unwhitening_solve_by_a_factor(size, columns):
     rng = np.random.default_rng(size)
     upper = np.triu(rng.standard_normal((size, size))) / size + 2.0 * np.eye(size)
     below = upper + np.tril(np.full((size, size), np.nan), -1)  # is never read
@@ -59,7 +57,7 @@ def test_whitening_and_unwhitening_solve_by_a_factor(size: int, columns: int) ->
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_general_systems_are_solved_with_pivots(size: int) -> None:
+def test_general_systems_are_solved_with_pivots(size):
     """Also where a diagonal is 0; a matrix without an inverse is recognised."""
     rng = np.random.default_rng(size)
     matrix = rng.permutation(np.eye(size)) + 1e-3 * rng.standard_normal((size, size))
@@ -74,13 +72,13 @@ def test_general_systems_are_solved_with_pivots(size: int) -> None:
     assert not la.solve_general(system, found)
 
 
-def test_a_pivot_whose_inverse_is_infinite_is_a_pivot() -> None:
+def test_a_pivot_whose_inverse_is_infinite_is_a_pivot():
     found = np.zeros(2)
     assert la.solve_general(np.array([[1e-309, 0.0, 1e-309], [0.0, 2.0, 4.0]]), found)
     np.testing.assert_allclose(found, [1.0, 2.0])
 
 
-def test_all_finite() -> None:
+def test_all_finite():
     for size in (1, 5, 33):
         values = np.full(size, -1e308)
         assert la.all_finite(values)

@@ -1,7 +1,5 @@
 """Nothing is shown when quiet, a line now and then in a log, a bar on a terminal."""
 
-from __future__ import annotations
-
 import io
 import sys
 
@@ -11,23 +9,21 @@ from rblspi.core import progress as module
 from rblspi.core.progress import duration, progress, say
 
 
-def test_quiet_shows_nothing(capfd: pytest.CaptureFixture[str]) -> None:
+def test_quiet_shows_nothing(capfd):
     with progress(10.0, quiet=True) as tell:
         for done in range(11):
             tell(done, "words")
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_log_gets_no_line_from_what_is_soon_done(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_log_gets_no_line_from_what_is_soon_done(capfd):
     with progress(10.0) as tell:
         for done in range(11):
             tell(done, "words")
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_log_gets_a_line_now_and_then(
-    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_log_gets_a_line_now_and_then(capfd, monkeypatch):
     seconds = iter(range(0, 1000, 10))  # every look at the clock is ten seconds later
     monkeypatch.setattr(module.time, "monotonic", lambda: next(seconds))
     with progress(4.0) as tell:
@@ -38,9 +34,9 @@ def test_a_log_gets_a_line_now_and_then(
     assert err == "rblspi: 75%  3 of 4\n"
 
 
-def test_a_terminal_gets_a_bar_and_words_are_no_markup(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_terminal_gets_a_bar_and_words_are_no_markup(monkeypatch):
     class Terminal(io.StringIO):
-        def isatty(self) -> bool:
+        def isatty(self):
             return True
 
     monkeypatch.setattr(sys, "stderr", Terminal())
@@ -54,12 +50,12 @@ def test_a_terminal_gets_a_bar_and_words_are_no_markup(monkeypatch: pytest.Monke
     assert "[bold]all" in shown
 
 
-def test_an_error_goes_through() -> None:
+def test_an_error_goes_through():
     with pytest.raises(KeyError, match="inside"), progress(1.0, quiet=True):
         raise KeyError("inside")
 
 
-def test_what_is_said_goes_to_standard_error(capfd: pytest.CaptureFixture[str]) -> None:
+def test_what_is_said_goes_to_standard_error(capfd):
     say("hello")
     assert capfd.readouterr() == ("", "rblspi: hello\n")
 
@@ -68,5 +64,5 @@ def test_what_is_said_goes_to_standard_error(capfd: pytest.CaptureFixture[str]) 
     ("seconds", "words"),
     [(0.2, "0 s"), (40, "40 s"), (89, "89 s"), (720, "12 min"), (11_520, "3.2 h")],
 )
-def test_durations_in_words(seconds: float, words: str) -> None:
+def test_durations_in_words(seconds, words):
     assert duration(seconds) == words

@@ -1,7 +1,5 @@
 """The site as a reader meets it, in a browser: it is complete, quiet and fits on a phone."""
 
-from __future__ import annotations
-
 import os
 
 import pytest
@@ -16,7 +14,7 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.mark.skipif("CI" not in os.environ, reason="the site need not be built here")
-def test_the_site_is_built() -> None:
+def test_the_site_is_built():
     assert SITE / "index.html" in PAGES, "run make docs before the tests"
     assert SITE / "gallery" / "index.html" in PAGES
 
@@ -37,7 +35,7 @@ def page():
 @pytest.mark.skipif(not PAGES, reason="the site is not built: run make docs")
 @pytest.mark.skipif(browser.find() is None, reason="no Chromium on this machine")
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.relative_to(SITE).as_posix())
-def test_a_page_is_complete_quiet_and_fits_on_a_phone(page, path) -> None:
+def test_a_page_is_complete_quiet_and_fits_on_a_phone(page, path):
     page.events.clear()
     page.open(path.as_uri())
     asked = [request["request"]["url"] for request in page.told("Network.requestWillBeSent")]

@@ -1,7 +1,5 @@
 """Code in the documentation runs: Python and shell blocks of every page, one after the other."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 
@@ -21,7 +19,7 @@ RUNNABLE = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", RUNNABLE, ids=name)
-def test_the_blocks_of_a_page_run(page, tmp_path) -> None:
+def test_the_blocks_of_a_page_run(page, tmp_path):
     program = tmp_path / "page.py"
     program.write_text(script(page), encoding="utf-8")
     command = [sys.executable, "-W", "error", str(program)]
@@ -30,7 +28,7 @@ def test_the_blocks_of_a_page_run(page, tmp_path) -> None:
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if any(commands(page))], ids=name)
-def test_commands_have_the_options_that_pages_give_them(page) -> None:
+def test_commands_have_the_options_that_pages_give_them(page):
     for words in commands(page):
         if "--help" not in words:
             require_valid(words)

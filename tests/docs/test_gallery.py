@@ -3,8 +3,6 @@
 `make docs` requires the same of each, so that these tests are left out where it runs first.
 """
 
-from __future__ import annotations
-
 import os
 import runpy
 
@@ -21,7 +19,7 @@ SCRIPTS = sorted((ROOT / "examples" / "gallery").glob("*.py"))
 @pytest.mark.slow
 @pytest.mark.skipif("CI" in os.environ, reason="make docs runs them")
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
-def test_it_runs(path, tmp_path, monkeypatch) -> None:
+def test_it_runs(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     matplotlib.use("agg")
     names = runpy.run_path(str(path), run_name="__main__")

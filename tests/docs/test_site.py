@@ -1,7 +1,5 @@
 """What the site promises, without building it: names, links and pages are complete."""
 
-from __future__ import annotations
-
 import re
 from importlib import import_module
 from pathlib import Path
@@ -13,7 +11,7 @@ from tests.support.pages import DOCS, PAGES, ROOT, name
 PACKAGES = ("", ".data", ".features", ".offline", ".policies", ".rollout", ".serving")
 
 
-def documented() -> set[str]:
+def documented():
     """The full names in the API reference."""
     found, module = set(), ""
     for line in (DOCS / "api.rst").read_text(encoding="utf-8").splitlines():
@@ -24,20 +22,20 @@ def documented() -> set[str]:
     return found
 
 
-def test_every_public_name_is_in_the_reference() -> None:
+def test_every_public_name_is_in_the_reference():
     names = {full.rpartition(".")[2] for full in documented()}
     for package in PACKAGES:
         missing = set(import_module(f"rblspi{package}").__all__) - names
         assert not missing, f"docs/api.rst lacks names of rblspi{package}"
 
 
-def test_every_name_in_the_reference_exists() -> None:
+def test_every_name_in_the_reference_exists():
     for full in documented():
         module, _, attribute = full.rpartition(".")
         assert hasattr(import_module(module), attribute), full
 
 
-def test_every_page_is_in_the_contents() -> None:
+def test_every_page_is_in_the_contents():
     listed = {Path("index")}
     for page in DOCS.rglob("*.md"):
         for contents in re.findall(r"```\{toctree\}\n(.*?)```", page.read_text("utf-8"), re.S):
@@ -48,7 +46,7 @@ def test_every_page_is_in_the_contents() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
-def test_links_lead_somewhere(page) -> None:
+def test_links_lead_somewhere(page):
     text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.S | re.M)
     for target in re.findall(r"\]\(([^)\s]+)\)", text):
         if "://" in target:
@@ -64,7 +62,7 @@ def test_links_lead_somewhere(page) -> None:
         assert not anchor or anchor in _anchors(path), target
 
 
-def _anchors(path: Path) -> set[str]:
+def _anchors(path):
     """The anchors of the headings of a page, as GitHub and MyST make them."""
     headings = re.findall(r"^#+ (.+)$", path.read_text(encoding="utf-8"), re.M)
     plain = (re.sub(r"[^\w\- ]", "", heading.lower()) for heading in headings)

@@ -1,7 +1,5 @@
 """Every example runs, says what it should, and warns of nothing."""
 
-from __future__ import annotations
-
 import runpy
 from pathlib import Path
 
@@ -21,15 +19,13 @@ SAYS = {
 }
 
 
-def test_every_example_is_tested() -> None:
+def test_every_example_is_tested():
     assert {path.stem for path in EXAMPLES.glob("*.py")} == set(SAYS)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SAYS)
-def test_it_runs(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_it_runs(name, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.argv", [name])
     runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")

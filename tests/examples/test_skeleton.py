@@ -1,7 +1,5 @@
 """The skeleton of docs/adding-an-algorithm.md works as a package, and the page quotes it."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
@@ -75,7 +73,7 @@ def run(tmp_path):
     )
     environment = {**os.environ, "PYTHONPATH": str(tmp_path / "site")}
 
-    def run(*arguments: str) -> str:
+    def run(*arguments):
         command = [sys.executable, "-W", "error", *arguments]
         done = subprocess.run(
             command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
@@ -87,7 +85,7 @@ def run(tmp_path):
 
 
 @pytest.mark.slow
-def test_it_works_in_python_commands_experiments_and_figures(run, tmp_path) -> None:
+def test_it_works_in_python_commands_experiments_and_figures(run, tmp_path):
     run("-c", IN_PYTHON)
     (tmp_path / "mine.toml").write_text(EXPERIMENT)
     shown = run("-c", COMMANDS)
@@ -97,7 +95,7 @@ def test_it_works_in_python_commands_experiments_and_figures(run, tmp_path) -> N
     assert "my-sarsa" in (tmp_path / "out" / "summaries.csv").read_text()
 
 
-def test_the_page_quotes_the_skeleton() -> None:
+def test_the_page_quotes_the_skeleton():
     code = _lines("".join(source.read_text() for source in SOURCES))
     quotes = re.findall(r"```python\n(.*?)```", (DOCS / "adding-an-algorithm.md").read_text(), re.S)
     assert len(quotes) > 5
@@ -105,6 +103,6 @@ def test_the_page_quotes_the_skeleton() -> None:
         assert _lines(quote) in code
 
 
-def _lines(code: str) -> str:
+def _lines(code):
     """The lines of some code without indentation, which depends on where it stands."""
     return "\n".join(line.strip() for line in code.splitlines() if line.strip())

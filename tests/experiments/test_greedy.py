@@ -1,7 +1,5 @@
 """The greedy policy is evaluated on the way, and the run is what it would be without that."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -22,14 +20,14 @@ PLAIN = CURVES[0]
 EVALUATED = replace(PLAIN, evaluation=2)
 
 
-def test_checkpoints_end_with_the_run_and_do_not_repeat() -> None:
+def test_checkpoints_end_with_the_run_and_do_not_repeat():
     assert checkpoints(1) == [1]
     assert checkpoints(3) == [1, 2, 3]
     assert checkpoints(12) == [2, 3, 4, 5, 6, 8, 9, 10, 11, 12]
     assert checkpoints(1000) == list(range(100, 1001, 100))
 
 
-def test_an_evaluation_changes_no_bit_of_the_run() -> None:
+def test_an_evaluation_changes_no_bit_of_the_run():
     plain, evaluated = execute(Run(PLAIN, 1)).arrays, execute(Run(EVALUATED, 1)).arrays
     for name in plain:
         assert plain[name].tobytes() == evaluated[name].tobytes()
@@ -39,7 +37,7 @@ def test_an_evaluation_changes_no_bit_of_the_run() -> None:
     assert evaluated["greedy_return"][-1] == last.returns.mean()
 
 
-def test_the_report_shows_the_greedy_policy_beside_the_training(tmp_path) -> None:
+def test_the_report_shows_the_greedy_policy_beside_the_training(tmp_path):
     assert EVALUATED.digest != PLAIN.digest
     panel = Panel("", (EVALUATED, CURVES[2]))
     figure = Figure("mine", "Mine", (Group("", (panel,)),))

@@ -7,8 +7,6 @@ in batches, and some of them twice. Half-way the process gets SIGKILL. Whatever 
 was done has to be in the log, once; and nothing that no client sent.
 """
 
-from __future__ import annotations
-
 import argparse
 import http.client
 import json
@@ -36,7 +34,7 @@ FORGOTTEN = 0.05
 class Load(threading.Thread):
     """A client that remembers what it was told was done."""
 
-    def __init__(self, port: int, until: float, seed: int) -> None:
+    def __init__(self, port, until, seed):
         super().__init__()
         self._client, self._until = Client(port), until
         self._rng = random.Random(seed)
@@ -45,7 +43,7 @@ class Load(threading.Thread):
         self.recorded: dict[str, dict[str, Any]] = {}  # outcomes that were confirmed
         self.counts: Counter[str] = Counter()
 
-    def run(self) -> None:
+    def run(self):
         while time.monotonic() < self._until:
             self._try(self._decide)
             if self._rng.random() < 0.5:
@@ -54,7 +52,7 @@ class Load(threading.Thread):
             self._try(self._record)
         self._client.close()
 
-    def _try(self, work: Any) -> None:
+    def _try(self, work):
         try:
             work()
             self.counts["requests"] += 1
@@ -62,10 +60,10 @@ class Load(threading.Thread):
             self.counts["failed requests"] += 1
             time.sleep(PAUSE)
 
-    def _state(self) -> dict[str, Any]:
+    def _state(self):
         return {"stock": self._rng.uniform(-1, 1), "weekday": self._rng.choice(WORDS)}
 
-    def _decide(self) -> None:
+    def _decide(self):
         states = [self._state() for _ in range(self._rng.randint(1, 5))]
         answer = self._client.ask("/act", {"states": states})
         for identifier, state, action in zip(answer["ids"], states, answer["actions"], strict=True):
@@ -80,7 +78,7 @@ class Load(threading.Thread):
                     "truncated": False,
                 }
 
-    def _record(self) -> None:
+    def _record(self):
         some = self._rng.sample(sorted(self.waiting), min(len(self.waiting), 8))
         again = self._rng.sample(sorted(self.recorded)[:50], min(len(self.recorded), 1))
         outcomes = [self.waiting[i] for i in some] + [self.recorded[i] for i in again]
@@ -91,7 +89,7 @@ class Load(threading.Thread):
             self.recorded |= {i: self.waiting.pop(i) for i in some}
 
 
-def trial(policy: Path, log: Path, seconds: float, clients: int = 4) -> Counter[str]:
+def trial(policy, log, seconds, clients=4):
     """Load a service, kill it half-way, start it again, and compare the log with the clients."""
     with Service(policy, log) as first:
         port, start = first.port, time.monotonic()
@@ -111,7 +109,7 @@ def trial(policy: Path, log: Path, seconds: float, clients: int = 4) -> Counter[
     return compared(log, loads, kept)
 
 
-def compared(log: Path, loads: list[Load], kept: dict[str, int]) -> Counter[str]:
+def compared(log, loads, kept):
     """What the log and the clients agree about; an error says what they do not agree about."""
     with closing(sqlite3.connect(log)) as database:
         (name,) = database.execute("SELECT id FROM log").fetchone()
@@ -134,7 +132,7 @@ def compared(log: Path, loads: list[Load], kept: dict[str, int]) -> Counter[str]
     )
 
 
-def main() -> None:
+def main():
     from tests.support.shop_policy import saved_policy
 
     parser = argparse.ArgumentParser(description=__doc__)
