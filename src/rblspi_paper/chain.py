@@ -16,8 +16,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from rblspi.core.types import Array, Integers
-from rblspi.experiments.results import CurveResult, FigureResult
-from rblspi.experiments.summary import Range
+from rblspi.experiments.results import CurveResult, FigureResult, Range
 from rblspi.experiments.tasks import make_environment
 from rblspi.plotting.style import BLACK, BLUE, GREY, SKY
 from rblspi_paper.claims import chain_differences

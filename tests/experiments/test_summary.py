@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from rblspi.experiments.summary import block_means, interquartile_mean, summarise
+from rblspi.experiments.results import block_means, interquartile_mean, summarise
 
 RNG = np.random.default_rng(7)
 

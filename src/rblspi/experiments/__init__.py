@@ -2,7 +2,7 @@
 
 Read the modules in this order: `definitions` (curves and figures as data), `config` (figures from
 a TOML file), `tasks` (one run), `runner` (many runs), `results_store` (the file they are kept in),
-`tables` (runs as CSV, for other programs and stores), `results` (the runs of a figure), `summary`
-(statistics over runs) and `judging` (verdicts on claims). `code_version` says whether stored runs
+`results` (the runs of a figure, and statistics over them), `judging` (verdicts on claims), and
+`tables` (runs as CSV, for other programs and stores). `code_version` says whether stored runs
 still belong to the present code.
 """

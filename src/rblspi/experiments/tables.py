@@ -13,21 +13,21 @@ import io
 import json
 import math
 import re
+import sys
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from rblspi.core.check import LARGEST_COUNT
 from rblspi.core.files import replacing
 from rblspi.experiments.definitions import Curve, canonical
-from rblspi.experiments.results import CurveResult, FigureResult, require_block
+from rblspi.experiments.results import CurveResult, FigureResult, block_means, require_block
 from rblspi.experiments.results_store import Store
-from rblspi.experiments.summary import block_means
 from rblspi.experiments.tasks import SERIES, Arrays, FinishedRun, Record
 
 Row = Mapping[str, str]
@@ -37,39 +37,35 @@ class TableError(ValueError):
     """A table that cannot be written, or does not hold runs as `export` writes them."""
 
 
-class Column(NamedTuple):
-    """The values of a column: texts, numbers of a range, or lists and tables in JSON."""
-
-    kind: type
-    least: float = -math.inf
-    most: float = math.inf
-
-
-#: what is the same in all rows of a setting, in all rows of a run, and in one row
+#: columns and their kinds: what is the same in all rows of a setting, in all rows of a run, and
+#: in one row; lists and tables are in JSON
 OF_CURVE = {
-    "environment": Column(str),
-    "arguments": Column(dict),
-    "algorithm": Column(str),
-    "basis": Column(dict),
-    "settings": Column(dict),
-    "episodes": Column(int, 1, LARGEST_COUNT),
+    "environment": str,
+    "arguments": dict,
+    "algorithm": str,
+    "basis": dict,
+    "settings": dict,
+    "episodes": int,
 }
 OF_RUN = {
-    "code": Column(str),
-    "versions": Column(dict),
-    "finished": Column(str),
-    "seconds": Column(float, 0.0),
-    "steps": Column(int, 0, LARGEST_COUNT),
-    "warnings": Column(list),
-    "seed": Column(int, 0, LARGEST_COUNT),
+    "code": str,
+    "versions": dict,
+    "finished": str,
+    "seconds": float,
+    "steps": int,
+    "warnings": list,
+    "seed": int,
 }
-OF_ROW = {
-    "episode": Column(int, 1, LARGEST_COUNT),
-    "length": Column(float, 1.0, float(np.iinfo(np.int32).max)),
-    "return": Column(float),
-    "under_limit": Column(float, 0.0, 1.0),
+OF_ROW = {"episode": int, "length": float, "return": float, "under_limit": float}
+COLUMNS: dict[str, Any] = {**OF_CURVE, **OF_RUN, **OF_ROW}
+#: the ranges of numbers that may not be any number from 0
+RANGES: dict[str, tuple[float, float]] = {
+    **dict.fromkeys(("episodes", "episode"), (1, LARGEST_COUNT)),
+    **dict.fromkeys(("steps", "seed"), (0, LARGEST_COUNT)),
+    "length": (1, np.iinfo(np.int32).max),
+    "return": (-sys.float_info.max, sys.float_info.max),
+    "under_limit": (0, 1),
 }
-COLUMNS = {**OF_CURVE, **OF_RUN, **OF_ROW}
 
 
 def require_known(path: Path) -> None:
@@ -225,27 +221,24 @@ def _require_whole(ends: Sequence[int], episodes: int) -> None:
 
 def _value(name: str, text: str) -> Any:
     """The value of a column; a whole number may be written as 7.0."""
-    kind, least, most = COLUMNS[name]
+    kind = COLUMNS[name]
     if kind is str:
         return text
-    if kind in (dict, list):
-        try:
-            value = json.loads(text)
-            canonical(value)  # no infinities
-        except ValueError as error:
-            raise ValueError(f"{name}={text!r} is not JSON ({error})") from error
-        if not isinstance(value, kind):
-            raise ValueError(f"{name}={text!r} is not a {kind.__name__}")
-        return value
     try:
-        number = float(text)
-    except ValueError:
-        number = math.nan
-    whole = kind is not int or number.is_integer()
-    if not (math.isfinite(number) and least <= number <= most and whole):
-        words = "a whole number" if kind is int else "a number"
-        raise ValueError(f"{name}={text!r} is not {words} from {least:g} to {most:g}")
-    return int(text) if kind is int and text.isdecimal() else kind(number)
+        value: Any = json.loads(text)
+        canonical(value)  # no infinities
+    except ValueError as error:
+        raise ValueError(f"{name}={text!r} is not JSON ({error})") from error
+    if kind is int and isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if not isinstance(value, int | float if kind is float else kind) or isinstance(value, bool):
+        raise ValueError(f"{name}={text!r} is not a {kind.__name__}")
+    if kind in (int, float):
+        least, most = RANGES.get(name, (0, sys.float_info.max))
+        if not least <= value <= most:
+            raise ValueError(f"{name}={text!r} is not a number from {least:g} to {most:g}")
+        return kind(value)
+    return value
 
 
 def _in_utc(text: str) -> str:

@@ -15,8 +15,7 @@ from matplotlib.figure import Figure as Drawing
 from matplotlib.lines import Line2D
 
 from rblspi.experiments.definitions import Figure, Panel
-from rblspi.experiments.results import FigureResult
-from rblspi.experiments.summary import Summary
+from rblspi.experiments.results import FigureResult, Summary
 from rblspi.plotting.style import BASELINES, GREY, LEARNERS, Stroke
 from rblspi.registry import algorithm
 

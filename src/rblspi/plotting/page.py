@@ -13,8 +13,7 @@ from rblspi.core.files import write_text
 from rblspi.core.progress import duration
 from rblspi.experiments.definitions import Curve, Figure, canonical
 from rblspi.experiments.judging import CHANCE, Judgement, Verdict
-from rblspi.experiments.results import FigureResult
-from rblspi.experiments.summary import BOOTSTRAP_SEED, RESAMPLES
+from rblspi.experiments.results import BOOTSTRAP_SEED, RESAMPLES, FigureResult
 from rblspi.plotting import curves, tables
 from rblspi.plotting.html import document
 from rblspi.plotting.html import table as _table

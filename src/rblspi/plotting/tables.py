@@ -13,8 +13,7 @@ from rblspi.core.files import replacing, write_text
 from rblspi.core.progress import duration
 from rblspi.experiments.definitions import canonical
 from rblspi.experiments.judging import CHANCE, Finding, Judgement, Verdict, counted
-from rblspi.experiments.results import CurveResult, FigureResult
-from rblspi.experiments.summary import Summary
+from rblspi.experiments.results import CurveResult, FigureResult, Summary
 from rblspi.experiments.tasks import versions
 
 #: verdicts by other rules than the usual ones, by the title they are listed under
