@@ -173,25 +173,16 @@ def start_training(folder, before="pass"):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals")
-def test_interrupting_keeps_what_was_learnt(tmp_path):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_request_to_end_keeps_what_was_learnt(tmp_path, number):
     process = start_training(tmp_path)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     process.communicate(timeout=60)
     assert process.returncode == 130
     agent = Agent.load(tmp_path / "agent.npz")
     assert agent.num_timesteps > 100
     rows = (tmp_path / "monitor.csv").read_text().splitlines()
     assert len(rows) == 2 + len(agent.episodes)
-
-
-@pytest.mark.skipif(os.name == "nt", reason="signals")
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_every_request_to_end_keeps_what_was_learnt(tmp_path, number):
-    process = start_training(tmp_path)
-    process.send_signal(number)
-    process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert Agent.load(tmp_path / "agent.npz").num_timesteps > 100
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals")

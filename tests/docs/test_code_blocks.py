@@ -1,12 +1,9 @@
 """Code in the documentation runs: Python and shell blocks of every page, one after the other."""
 
-import subprocess
-import sys
-
 import pytest
 
 from tests.support.command import require_valid
-from tests.support.pages import PAGES, blocks, commands, name, script
+from tests.support.pages import PAGES, blocks, commands, name, run_script, script
 
 #: its blocks are parts of a file that tests/examples/test_skeleton.py runs
 QUOTES = "docs/adding-an-algorithm.md"
@@ -19,12 +16,10 @@ RUNNABLE = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", RUNNABLE, ids=name)
-def test_the_blocks_of_a_page_run(page, tmp_path):
+def test_the_blocks_of_a_page_run(page, tmp_path, monkeypatch):
     program = tmp_path / "page.py"
     program.write_text(script(page), encoding="utf-8")
-    command = [sys.executable, "-W", "error", str(program)]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    run_script(program, tmp_path, monkeypatch)
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if any(commands(page))], ids=name)

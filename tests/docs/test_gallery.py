@@ -4,14 +4,11 @@
 """
 
 import os
-import runpy
 
-import matplotlib
 import pytest
-from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
-from tests.support.pages import ROOT
+from tests.support.pages import ROOT, run_script
 
 SCRIPTS = sorted((ROOT / "examples" / "gallery").glob("*.py"))
 
@@ -20,8 +17,5 @@ SCRIPTS = sorted((ROOT / "examples" / "gallery").glob("*.py"))
 @pytest.mark.skipif("CI" in os.environ, reason="make docs runs them")
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
 def test_it_runs(path, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    matplotlib.use("agg")
-    names = runpy.run_path(str(path), run_name="__main__")
+    names = run_script(path, tmp_path, monkeypatch)
     assert any(isinstance(value, Figure) for value in names.values()), "no figure has a name"
-    plt.close("all")

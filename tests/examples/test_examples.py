@@ -1,9 +1,10 @@
 """Every example runs, says what it should, and warns of nothing."""
 
-import runpy
 from pathlib import Path
 
 import pytest
+
+from tests.support.pages import run_script
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -26,9 +27,7 @@ def test_every_example_is_tested():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SAYS)
 def test_it_runs(name, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("sys.argv", [name])
-    runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
+    run_script(EXAMPLES / f"{name}.py", tmp_path, monkeypatch)
     printed = capsys.readouterr().out
     for words in SAYS[name]:
         assert words in printed

@@ -5,17 +5,8 @@ import numpy as np
 import pytest
 
 from rblspi.core.intervals import Interval, mean_interval
-from rblspi.experiments.judging import (
-    Claim,
-    Evidence,
-    Finding,
-    Sample,
-    above,
-    below,
-    combine,
-    judge,
-    less,
-)
+from rblspi.experiments import judging
+from rblspi.experiments.judging import Claim, Evidence, Finding, Sample, above, below, less
 from rblspi.experiments.results import CurveResult, FigureResult
 from tests.support.experiments import CURVES, FIGURE, invented, records
 
@@ -37,10 +28,10 @@ def test_an_interval_is_on_one_side_of_the_line_or_on_neither(interval, expected
 
 
 def test_one_finding_against_it_is_enough_and_all_have_to_hold():
-    assert combine(["holds", "undecided", "does not hold"]) == "does not hold"
-    assert combine(["holds", "undecided"]) == "undecided"
-    assert combine(["holds", "holds"]) == "holds"
-    assert combine([]) == "undecided"
+    assert judging.combine(["holds", "undecided", "does not hold"]) == "does not hold"
+    assert judging.combine(["holds", "undecided"]) == "undecided"
+    assert judging.combine(["holds", "holds"]) == "holds"
+    assert judging.combine([]) == "undecided"
 
 
 def steps(evidence):
@@ -57,7 +48,7 @@ CLAIM = Claim(
 
 
 def test_a_claim_is_judged_by_its_findings():
-    judgement = judge(CLAIM, Evidence([invented(FIGURE)]))
+    judgement = judging.judge(CLAIM, Evidence([invented(FIGURE)]))
     assert (judgement.verdict, judgement.note) == ("holds", "")
     assert judgement.plain["findings"][0]["should_be"] == "below"
 
@@ -65,12 +56,12 @@ def test_a_claim_is_judged_by_its_findings():
 def test_a_claim_that_runs_leave_undecided_says_why():
     line = float(np.mean(steps(Evidence([invented(FIGURE)])).values))
     claim = replace(CLAIM, findings=lambda evidence: [below("steps", steps(evidence), line)])
-    judgement = judge(claim, Evidence([invented(FIGURE)]))
+    judgement = judging.judge(claim, Evidence([invented(FIGURE)]))
     assert (judgement.verdict, judgement.note) == ("undecided", "the line is in the interval")
 
 
 def test_a_claim_without_runs_is_undecided():
-    judgement = judge(CLAIM, Evidence([invented(FIGURE, runs=0)]))
+    judgement = judging.judge(CLAIM, Evidence([invented(FIGURE, runs=0)]))
     assert (judgement.verdict, judgement.findings) == ("undecided", ())
     assert CURVES[0].name in judgement.note
 

@@ -18,8 +18,8 @@ from tests.support.experiments import SWEEP, arrays_of, assert_same, one_thread
 
 pytestmark = pytest.mark.slow
 
-RUNS = 20
-KILLS = 4
+RUNS = 12
+KILLS = 3
 CURVES = SWEEP.curves
 
 

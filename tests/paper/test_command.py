@@ -2,13 +2,6 @@
 
 import csv
 import json
-import os
-import signal
-import sqlite3
-import subprocess
-import sys
-import time
-from contextlib import closing
 
 import pytest
 
@@ -282,88 +275,3 @@ def test_a_scheduler_that_does_not_answer(tmp_path, capsys):
     options = ("--runs", 1, "--cluster", "nonsense://x", "--out", tmp_path)
     assert run("reproduce", "chain", *options) == 2
     assert "no Dask scheduler answers at nonsense://x" in output(capsys)
-
-
-@pytest.mark.parametrize(
-    ("number", "pause"),
-    [(signal.SIGINT, 0.5), (signal.SIGINT, 4.0), (signal.SIGHUP, 4.0)],  # it starts, or works
-)
-def test_ctrl_c_keeps_what_is_finished_and_says_how_to_go_on(tmp_path, number, pause):
-    path = tmp_path / "mine.toml"
-    path.write_text(GOOD, encoding="utf-8")
-    code = (
-        "import signal; from rblspi.cli import main\n"
-        "if __name__ == '__main__':\n"
-        # A shell that runs tests in the background makes its children ignore Ctrl-C.
-        "    signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "    signal.signal(signal.SIGHUP, signal.SIG_DFL)\n"
-        "    main()\n"
-    )
-    program = tmp_path / "program.py"
-    program.write_text(code)
-    process = subprocess.Popen(
-        [sys.executable, program, "reproduce", "--config", path, "--runs", "5000", "--jobs", "1"],
-        cwd=tmp_path,
-        stderr=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        text=True,
-        start_new_session=True,
-    )
-    for line in process.stderr:
-        if "runs to make" in line:
-            break
-    time.sleep(pause)
-    os.killpg(process.pid, number)  # to all processes, as a terminal does
-    _, rest = process.communicate(timeout=30)
-    assert process.returncode == 130
-    assert "finished runs are kept" in rest
-    assert "Traceback" not in rest
-
-
-def started(module, *arguments):
-    command = [sys.executable, "-m", f"distributed.cli.{module}", *arguments]
-    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-
-
-@pytest.mark.slow
-def test_a_scheduler_that_dies_is_told_in_a_sentence(tmp_path):
-    pytest.importorskip("distributed")
-    (tmp_path / "mine.toml").write_text(GOOD, encoding="utf-8")
-    file = tmp_path / "scheduler.json"
-    options = ("--no-dashboard", "--scheduler-file", file)
-    ports = ("--host", "127.0.0.1", "--port", "0", "--dashboard-address", "127.0.0.1:0")
-    scheduler = started("dask_scheduler", *ports, *options)
-    worker = started("dask_worker", "--nthreads", "1", "--no-nanny", *options)
-    try:
-        while not file.exists():
-            time.sleep(0.1)
-        time.sleep(0.5)
-        address = json.loads(file.read_text())["address"]
-        command = [sys.executable, "-c", "from rblspi.cli import main; main()", "reproduce"]
-        command += ["--config", tmp_path / "mine.toml", "--runs", "5000", "--out", tmp_path / "out"]
-        process = subprocess.Popen(
-            [*command, "--cluster", address], cwd=tmp_path, stderr=subprocess.PIPE, text=True
-        )
-        while process.poll() is None and stored_runs(tmp_path / "out" / "results.sqlite") < 3:
-            time.sleep(0.2)
-        scheduler.kill()
-        _, said = process.communicate(timeout=60)
-    finally:
-        for started_here in (scheduler, worker):
-            started_here.kill()
-            started_here.wait()
-    assert process.returncode == 2
-    last = said.strip().splitlines()[-1]
-    assert "the Dask cluster was lost; finished runs are kept in" in last
-    assert "the same command goes on from there" in last
-    assert "Traceback" not in said
-    assert "ERROR" not in said
-    assert stored_runs(tmp_path / "out" / "results.sqlite") >= 3
-
-
-def stored_runs(path):
-    try:
-        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as connection:
-            return connection.execute("SELECT COUNT(*) FROM runs").fetchone()[0]
-    except sqlite3.OperationalError:
-        return 0

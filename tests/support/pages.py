@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import re
+import runpy
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import gymnasium as gym
+import matplotlib
+import pytest
+from matplotlib import pyplot as plt
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -71,3 +77,17 @@ def _call(line: str) -> str:
     words = shlex.split(line, comments=True)
     assert words[0] == "rblspi", f"{line}: only rblspi can be run in a shell block"
     return f"_rblspi({words[1:]!r})"
+
+
+def run_script(script: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """Run a script in a folder, without a process of its own; returns its names."""
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr("sys.argv", [str(script)])
+    matplotlib.use("agg")
+    registered = dict(gym.registry)
+    try:
+        return runpy.run_path(str(script), run_name="__main__")
+    finally:
+        gym.registry.clear()
+        gym.registry.update(registered)
+        plt.close("all")
