@@ -4,6 +4,7 @@ import inspect
 import pickle
 from dataclasses import replace
 
+import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium.spaces import Box, Discrete
@@ -293,6 +294,30 @@ def test_the_policy_and_its_file_state_the_bits_of_the_estimator(kind, env, tmp_
             stated = ValuePosterior(one, one.posterior).action_values(STATES)
             std = fitted.predict(STATES, return_std=True)[1]
             np.testing.assert_array_equal(stated.std, std)
+
+
+@ON_EVERY
+@pytest.mark.parametrize(
+    ("env", "message"),
+    [
+        ("CartPole-v1", r"observations of shape \(4,\) and 2 actions, but the fit has shape \(\)"),
+        ("FrozenLake-v1", r"shape \(\) and 4 actions, but the fit has shape \(\) and 2 actions"),
+    ],
+)
+def test_another_environment_than_that_of_the_data_is_refused(kind, env, message):
+    with pytest.raises(ValueError, match=message):
+        fit(kind).policy(env)
+
+
+@ON_EVERY
+def test_actions_of_an_environment_may_start_anywhere(kind):
+    class FromFive(gym.Wrapper):
+        def __init__(self):
+            super().__init__(gym.make("rblspi/ChainWalk-v0"))
+            self.action_space = Discrete(2, start=5)
+
+    policy = fit(kind).policy(FromFive())
+    np.testing.assert_array_equal(policy.predict(STATES)[0], policy(STATES) + 5)
 
 
 @ON_LEARNERS

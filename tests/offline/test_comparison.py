@@ -75,18 +75,6 @@ def test_intervals_hold_the_exact_difference_about_as_often_as_they_say(against_
     assert held >= 51  # at 95%, fewer happen once in 400 times
 
 
-@pytest.mark.parametrize("unit", [1e-6, 1e-3, 1e3, 1e6])
-def test_differences_are_in_the_units_of_the_rewards(unit):
-    garnet, other, log = problem()
-    for baseline in (None, garnet.act):
-        one = compared(other.act, baseline, log)
-        scaled = compared(other.act, baseline, replace(log, rewards=unit * log.rewards))
-        assert scaled[:7] == pytest.approx([unit * number for number in one[:7]], rel=1e-9)
-        assert scaled.deploy == one.deploy
-        shifted = compared(other.act, baseline, replace(log, rewards=unit + log.rewards))
-        assert shifted[:3] == pytest.approx(one[:3], rel=1e-9, abs=1e-8 * unit)
-
-
 def test_what_the_data_do_not_contain_is_not_deployed():
     garnet, _, log = problem(follow=1.0)
     never = compared(lambda s: 1 - garnet.act(s), None, log)

@@ -339,19 +339,6 @@ def test_times_are_checked():
         replace(log, elapsed=log.elapsed[:-1]).checked()
 
 
-def test_transitions_may_know_both_times_and_allowed_actions():
-    log = walk(np.random.default_rng(10))
-    allowed = np.ones((log.size, ACTIONS), bool)
-    allowed[:, 0] = False  # only 1 is
-    both = replace(log, next_allowed=allowed)
-    half = both.rows(0, 50)
-    assert np.array_equal(half.elapsed, log.elapsed[:50])
-    assert np.array_equal(half.next_allowed, allowed[:50])
-    ours = FQI(OneHot(), ACTIONS, discount=DISCOUNT, tolerance=1e-12, ridge=1e-12).fit(both)
-    forced = LSTD(OneHot(), ACTIONS, discount=DISCOUNT, ridge=0.0).fit(log, always(1))
-    np.testing.assert_allclose(ours.weights_, forced.weights_, rtol=1e-7)
-
-
 def test_the_data_report_says_how_long_transitions_took():
     report = str(data_report(walk(np.random.default_rng(11))))
     assert "elapsed" in report

@@ -230,30 +230,6 @@ def test_with_an_exact_q_and_no_noise_doubly_robust_is_the_models_value():
 # Invariances ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("unit", [1e-6, 1e-3, 1e3, 1e6])
-@pytest.mark.parametrize("ends", [0.0, 0.2])
-def test_values_are_in_the_units_of_the_rewards(unit, ends):
-    garnet, log, propensities = problem(ends=ends)
-    found = table(garnet, log, propensities=propensities)
-    scaled = table(garnet, replace(log, rewards=log.rewards * unit), propensities=propensities)
-    for one, other in zip(found.rows, scaled.rows, strict=True):
-        assert other[1:4] == pytest.approx([unit * number for number in one[1:4]], rel=1e-9)
-        assert other.effective == pytest.approx(one.effective, nan_ok=True)
-        assert other[5:] == one[5:]
-
-
-@pytest.mark.parametrize("offset", [1e-3, 1e3, -1e6])
-def test_a_constant_reward_shifts_the_values_of_a_continuing_problem(offset):
-    garnet, log, propensities = problem(follow=0.9)
-    found = table(garnet, log, propensities=propensities)
-    shifted = table(garnet, replace(log, rewards=log.rewards + offset), propensities=propensities)
-    for one, other in zip(ours(found), ours(shifted), strict=True):
-        if one.method == "per-decision IS":  # its weights do not sum to one
-            continue
-        expected = [number + offset / (1 - DISCOUNT) for number in one[1:4]]
-        assert other[1:4] == pytest.approx(expected, rel=1e-9, abs=1e-9 * abs(offset))
-
-
 def test_the_order_of_the_episodes_does_not_matter():
     garnet, log, propensities = problem(ends=0.1)
     found = table(garnet, log, propensities=propensities)

@@ -43,10 +43,6 @@ def test_the_policy_under_evaluation_is_pessimistic_too():
     np.testing.assert_allclose(again.predict(STATES), blspi.predict(STATES), rtol=1e-9)
 
 
-def test_no_pessimism_is_the_mean():
-    np.testing.assert_array_equal(fitted(pessimism=0.0).weights_, fitted().weights_)
-
-
 def bandit(rows=200):
     """One state: action 0 pays 1 for sure, action 1 paid 1.5 the only time it was tried."""
     actions = np.zeros(rows, int)
@@ -90,9 +86,3 @@ def test_data_say_little_unless_they_say_more_than_the_limits_of_values():
     np.testing.assert_allclose(
         narrowing(blspi.posterior_, x, actions, limits), std / (2.0 * std.max()), rtol=1e-9
     )
-
-
-@pytest.mark.parametrize("value", [-1.0, np.inf])
-def test_faulty_pessimism_is_refused(value):
-    with pytest.raises(ValueError, match=r"pessimism=.* must be zero or a positive number"):
-        fitted(pessimism=value)

@@ -9,7 +9,6 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
 from rblspi.data import Columns, DataError
 from rblspi.features import Polynomial
 from rblspi.offline import BLSPI, FQI, LSPI
-from rblspi.policies.choice import Greedy
 from tests.support.chain import BASIS, DISCOUNT, STATES, in_proportion
 
 LEARNERS = pytest.mark.parametrize("learner", [FQI, LSPI, BLSPI])
@@ -65,35 +64,6 @@ def test_words_that_were_not_learnt_from_are_named():
     odd = walk().replace({"action": {"left": "back"}})
     with pytest.raises(DataError, match=r"row \d+, column action: 'back' is not an action"):
         fitted.score(odd)
-
-
-@pytest.mark.parametrize("learner", [LSPI, BLSPI])
-def test_transitions_in_parts_satisfy_the_equations_of_all(learner):
-    whole = in_proportion()
-    rng = np.random.default_rng(0)
-    order = rng.permutation(whole.size)
-    halves = [whole.select(half) for half in np.array_split(order, 2)]
-    settings = {"discount": DISCOUNT, "observation_space": None}
-    one, parts = (learner(BASIS, 2, **settings) for _ in range(2))
-    one.partial_fit(whole)
-    np.testing.assert_array_equal(one.weights_, learner(BASIS, 2, **settings).fit(whole).weights_)
-    parts.partial_fit(halves[0]).partial_fit(halves[1])
-    assert parts.converged_
-    total = parts.statistics_
-    assert total.count.sum() == whole.size
-    np.testing.assert_array_equal(total.gram, sum_of_grams(learner, halves))
-    # The policy is greedy in the weights that its own sums over the last part lead to.
-    again = parts.statistics_
-    parts.partial_fit(halves[1])
-    assert parts.statistics_.count.sum() == again.count.sum() + halves[1].size
-    policy = Greedy(parts.weights_.reshape(2, -1))
-    x = parts.features_(STATES)
-    np.testing.assert_array_equal(policy(STATES, x), parts.act(STATES))
-
-
-def sum_of_grams(learner, halves):
-    fits = [learner(BASIS, 2, discount=DISCOUNT).fit(half).statistics_.gram for half in halves]
-    return fits[0] + fits[1]
 
 
 def test_parts_lead_to_the_best_policy():
