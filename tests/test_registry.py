@@ -15,32 +15,25 @@ import pytest
 
 import rblspi
 from rblspi import LSPI, RBLSPI, Agent, OneHot, OnlineLSPI
+from rblspi.features import basis_from_text
 from rblspi.online.factory import default_for
-from rblspi.registry import OURS, Algorithm, algorithm, algorithms, class_of, name_of
+from rblspi.registry import BASES, OURS, Algorithm, algorithm, algorithms, class_of, loaded, name_of
 
 
 def test_every_algorithm_of_ours_is_registered_by_its_class() -> None:
     classes = {record.name: record.load() for record in OURS}
-    assert {kind.__name__ for kind in classes.values()} == {
-        *(
-            "RBLSPI",
-            "OnlineLSPI",
-            "RLSVI",
-            "FittedRmax",
-            "OptimisticLSVI",
-            "LSVIUCB",
-            "RmaxLSPI",
-            "LBRL",
-            "PSRL",
-            "OPSRL",
-        ),
-        *("LSPI", "BLSPI", "FQI", "LSTD", "BLSTD"),
-    }
     for name, kind in classes.items():
         assert algorithm(name) is algorithms()[name]
         assert kind is getattr(rblspi, kind.__name__)
         assert name_of(kind) == name
         assert issubclass(kind, Agent) == algorithm(name).online
+
+
+def test_every_basis_of_ours_is_a_name_of_the_library() -> None:
+    for short, target in BASES.items():
+        kind = loaded(target)
+        assert kind is getattr(rblspi, kind.__name__)
+        assert basis_from_text(short) == kind()
 
 
 def test_settings_are_the_arguments_that_have_no_place_of_their_own() -> None:

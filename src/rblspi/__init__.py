@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from rblspi.environments import register as _register
+from rblspi.registry import BASES as _BASES
 from rblspi.registry import OURS as _OURS
 
 if TYPE_CHECKING:
@@ -57,13 +58,12 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-#: names by module; the algorithms are those of the registry
+#: names by module; algorithms and bases are those of the registry
 _MODULES = {
     "core.compiled": "jit",
     "data": "Transitions",
     "environments.base": "CompiledEnvironment Dynamics",
-    "features": "Basis Features Fourier FunctionBasis Multilinear OneHot Polynomial RBFGrid "
-    "RandomFourier TileCoding TransformerBasis",
+    "features": "Basis Features FunctionBasis TransformerBasis",
     "model.posterior": "Posterior",
     "model.statistics": "Statistics",
     "online.agent": "Agent",
@@ -73,7 +73,9 @@ _MODULES = {
 }
 _TARGETS = {
     name: f"rblspi.{module}" for module, names in _MODULES.items() for name in names.split()
-} | {name: module for module, _, name in (record.target.partition(":") for record in _OURS)}
+}
+for _target in [*_BASES.values(), *(record.target for record in _OURS)]:
+    _TARGETS[_target.partition(":")[2]] = _target.partition(":")[0]
 
 __all__ = sorted(_TARGETS)
 

@@ -1,7 +1,7 @@
-"""The algorithms there are: one record each, ours and those of other packages.
+"""The algorithms and the bases there are: one record each, ours and those of other packages.
 
-The command line, experiments, files and figures all read this registry. Another package adds an
-algorithm by an entry point that names an `Algorithm`::
+The command line, experiments, files, figures, the names of `rblspi` and the conformance suites all
+read this registry. Another package adds an algorithm by an entry point that names an `Algorithm`::
 
     [project.entry-points."rblspi.algorithms"]
     my-algorithm = "my_package:ALGORITHM"
@@ -43,7 +43,24 @@ _ELSEWHERE = {
     **dict.fromkeys(("learning_rate", "lr"), "least squares need no learning rate"),
 }
 
+#: bases by their short names on the command line
+BASES = {
+    "rbf": "rblspi.features.rbf:RBFGrid",
+    "polynomial": "rblspi.features.polynomial:Polynomial",
+    "fourier": "rblspi.features.fourier:Fourier",
+    "random": "rblspi.features.random_fourier:RandomFourier",
+    "tiles": "rblspi.features.tiles:TileCoding",
+    "multilinear": "rblspi.features.multilinear:Multilinear",
+    "onehot": "rblspi.features.one_hot:OneHot",
+}
+
 Class = TypeVar("Class")
+
+
+def loaded(target: str) -> Any:
+    """The class that ``module:Class`` names."""
+    module, _, name = target.partition(":")
+    return getattr(import_module(module), name)
 
 
 @dataclass(frozen=True)
@@ -78,8 +95,7 @@ class Algorithm:
 
     def load(self) -> Any:
         """Its class."""
-        module, _, name = self.target.partition(":")
-        return getattr(import_module(module), name)
+        return loaded(self.target)
 
     def settings(self) -> dict[str, Any]:
         """The settings that a user may change, with their defaults."""

@@ -164,3 +164,25 @@ def test_pictures_differ_where_states_do(name):
     first, same, other, _ = pictures
     np.testing.assert_array_equal(first, same)
     assert (first != other).any()
+
+
+@pytest.mark.parametrize(
+    ("name", "low", "high"),
+    [
+        ("CartPole", [-0.05] * 4, [0.05] * 4),
+        ("InvertedPendulum", [-0.2] * 2, [0.2] * 2),
+        ("MountainCar", [-0.6, 0.0], [-0.4, 0.0]),
+    ],
+)
+def test_starts_are_uniform_between_the_limits(name, low, high):
+    environment, size = make(name), np.subtract(high, low)
+    starts = [environment.reset(seed=0)[0], *(environment.reset()[0] for _ in range(1999))]
+    shares = (np.array(starts) - low) / np.where(size > 0.0, size, 1.0)
+    assert (shares.min(axis=0) >= 0.0).all()
+    assert (shares.max(axis=0) <= np.sign(size)).all()
+    # The range of 2000 uniform draws misses 1% of the interval with probability 4e-8.
+    assert (np.ptp(shares, axis=0) > 0.99 * np.sign(size)).sum() == (size > 0.0).sum()
+    error = 5 / np.sqrt(12 * 2000)
+    np.testing.assert_allclose(shares.mean(axis=0), 0.5 * np.sign(size), atol=error)
+    independent = np.corrcoef(shares.T[size > 0.0]) - np.eye((size > 0.0).sum())
+    assert np.abs(independent).max() < 5 / np.sqrt(2000)

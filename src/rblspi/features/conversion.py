@@ -6,7 +6,6 @@ Text is never evaluated: arguments have to be literals.
 from __future__ import annotations
 
 import ast
-import difflib
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import fields
@@ -14,13 +13,8 @@ from typing import Any, Protocol
 
 from rblspi.features.base import Basis
 from rblspi.features.custom import FunctionBasis, TransformerBasis
-from rblspi.features.fourier import Fourier
-from rblspi.features.multilinear import Multilinear
-from rblspi.features.one_hot import OneHot
-from rblspi.features.polynomial import Polynomial
-from rblspi.features.random_fourier import RandomFourier
-from rblspi.features.rbf import RBFGrid
-from rblspi.features.tiles import TileCoding
+from rblspi.registry import BASES as TARGETS
+from rblspi.registry import loaded, nearest
 
 
 class Transformer(Protocol):
@@ -33,15 +27,7 @@ class Transformer(Protocol):
 #: What a user may pass as ``basis``.
 BasisLike = Basis | Callable[..., Any] | Transformer
 
-_SHORT_NAMES: dict[str, type[Basis]] = {
-    "rbf": RBFGrid,
-    "polynomial": Polynomial,
-    "fourier": Fourier,
-    "random": RandomFourier,
-    "tiles": TileCoding,
-    "multilinear": Multilinear,
-    "onehot": OneHot,
-}
+_SHORT_NAMES: dict[str, type[Basis]] = {name: loaded(t) for name, t in TARGETS.items()}
 
 #: The bases that have a name on the command line and in files.
 BASES = {basis.__name__: basis for basis in _SHORT_NAMES.values()}
@@ -68,10 +54,7 @@ def basis_from_text(text: str) -> Basis:
     name, arguments, named = _parse_call(text)
     known = {name.lower(): kind for name, kind in BASES.items()} | _SHORT_NAMES
     if name.lower() not in known:
-        names = [*_SHORT_NAMES, *BASES]
-        near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
-        hint = f"did you mean {', '.join(near)}?" if near else f"choose from {', '.join(names)}"
-        raise ValueError(f"no basis is called {name!r}: {hint}")
+        raise ValueError(f"no basis is called {name!r}: {nearest(name, [*_SHORT_NAMES, *BASES])}")
     kind = known[name.lower()]
     try:
         return kind(*arguments, **named)

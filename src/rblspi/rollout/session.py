@@ -68,6 +68,7 @@ class Session:
         self.episode = new_episode_state(
             _state_size(environment, features), features.size, self.actions
         )
+        self.episodes = [self.episode]  # of all copies
         self.keep(memory)
         self.environment_rng = seeding.np_random(seed)[0]
         self.seeded = False
@@ -86,20 +87,14 @@ class Session:
         record: Matrix,
         counts: Integers,
     ) -> None:
-        """Make some steps, or fewer if ``record`` is full of episodes before; see `interact`."""
-        if self.compiled:
-            dynamics = self.environment.unwrapped.dynamics  # type: ignore[attr-defined]
-            loop = compiled_loop(functions)
-            environment = (dynamics.reset, dynamics.step, dynamics.parameters)
-        else:
-            loop = plain_loop(functions)
-            environment = (self._reset, self._step, np.empty(0))
+        """Make some steps, or fewer if ``record`` is full of episodes before; see `interact`.
+
+        With many copies it may be a few steps more, and fewer where ``record`` might overflow.
+        """
+        loop, *environment = self._loop(functions)
         try:
             loop(
-                *environment,
-                self.limit,
-                *(self.features.function, self.features.parameters, self.features.input_size),
-                *(agent, self.episode, self.memory, steps),
+                *(*environment, agent, self.episode, self.memory, steps),
                 *(record, counts, self.environment_rng, rng),
             )
         except BaseException:
@@ -108,17 +103,21 @@ class Session:
             raise
         self._raise_if_not_finite()
 
+    def _loop(self, functions: AgentFunctions) -> tuple[Any, ...]:
+        """The loop with the agent in it, and the arguments that tell it the environment."""
+        features = (self.features.function, self.features.parameters, self.features.input_size)
+        if self.compiled:
+            env: Any = self.environment.unwrapped
+            return compiled_loop(functions), *env.dynamics[:3], self.limit, *features
+        return plain_loop(functions), self._reset, self._step, np.empty(0), self.limit, *features
+
     def see_through(self, features: Features) -> None:
         """Use other features of the same size from now on, for the present observation too."""
         self.features = features
-        for episode in self._episodes():
+        for episode in self.episodes:
             if episode.steps[0] != NOT_STARTED:
                 observation = episode.state[: features.input_size].copy()
                 features.function(features.parameters, observation, episode.x)
-
-    def _episodes(self) -> Sequence[EpisodeState]:
-        """Those under way."""
-        return [self.episode]
 
     @property
     def limit(self) -> int:
@@ -233,31 +232,13 @@ class VectorSession(Session):
         self.waiting = np.zeros(self.copies, np.bool_)  # for a first observation
         self.begun = False
 
-    def run(
-        self,
-        functions: AgentFunctions,
-        agent: Any,
-        rng: np.random.Generator,
-        steps: int,
-        record: Matrix,
-        counts: Integers,
-    ) -> None:
-        """Make so many steps or a few more, or fewer if ``record`` might overflow with episodes."""
-        arguments = (agent, self.episodes, self.memory, steps, record, counts)
-        try:
-            plain_loop(functions, interact_together)(self, *arguments, self.environment_rng, rng)
-        except BaseException:
-            self.signals.close()
-            self.begin_episode()
-            raise
+    def _loop(self, functions: AgentFunctions) -> tuple[Any, ...]:
+        return plain_loop(functions, interact_together), self
 
     def begin_episode(self) -> None:
         """Leave the episodes under way: the next step begins new ones in all copies."""
         super().begin_episode()
         self.begun = False
-
-    def _episodes(self) -> Sequence[EpisodeState]:
-        return self.episodes
 
     def begin_all(self) -> None:
         """Begin an episode in every copy."""
@@ -338,7 +319,7 @@ def session_for(
 def interact_together(
     session: VectorSession,
     agent: Any,
-    episodes: Sequence[EpisodeState],
+    _episode: EpisodeState,
     memory: Memory,
     steps: int,
     record: Matrix,
@@ -347,7 +328,7 @@ def interact_together(
     agent_rng: Any,
 ) -> None:
     """As `interact`, in many copies of an environment that step together."""
-    enough = counts[STEPS] + steps
+    enough, episodes = counts[STEPS] + steps, session.episodes
     while counts[STEPS] < enough and counts[EPISODES] + len(episodes) <= len(record):
         if not session.begun:
             session.begin_all()
