@@ -6,6 +6,7 @@ from scipy.optimize import minimize
 
 from rblspi.model.evidence import SPACING, estimate_precisions, posterior_by_evidence, shrinkage
 from rblspi.model.statistics import TDErrorSums, accumulate, empty
+from tests.support.sums import dense
 
 ACTIONS, FEATURES, DISCOUNT = 2, 4, 0.9
 CONSTANT = np.tile([0.0, 0.0, 0.0, 1.0], ACTIONS)
@@ -86,24 +87,22 @@ def test_the_noise_is_the_mean_squared_td_error_of_the_mean():
 def test_the_posterior_solves_its_equations():
     statistics, errors, _ = some_sums(np.random.default_rng(4))
     found = posterior_by_evidence(statistics, errors, CONSTANT)
-    gram = np.zeros((8, 8))
-    for a in range(ACTIONS):
-        gram[4 * a : 4 * a + 4, 4 * a : 4 * a + 4] = statistics.gram[a] + 1e-6 * np.eye(4)
-    whitened = np.linalg.solve(gram, statistics.drift)
-    precision = found.prior_precision * shrinkage(8, CONSTANT) + found.noise_precision * (
-        statistics.drift.T @ whitened
-    )
+    drift, gram, reward = dense(statistics)
+    whitened, beta = np.linalg.solve(gram, drift), found.noise_precision
+    precision = found.prior_precision * shrinkage(8, CONSTANT) + beta * drift.T @ whitened
     np.testing.assert_allclose(found.precision, precision, rtol=1e-8, atol=1e-8 * precision.max())
-    mean = found.noise_precision * np.linalg.solve(precision, whitened.T @ statistics.reward)
+    mean = beta * np.linalg.solve(precision, whitened.T @ reward)
     np.testing.assert_allclose(found.mean, mean, rtol=1e-8)
+
+
+def by_evidence(seed, **changed):
+    statistics, errors, _ = some_sums(np.random.default_rng(seed), **changed)
+    return posterior_by_evidence(statistics, errors, CONSTANT)
 
 
 @pytest.mark.parametrize("scale", [2.0**-20, 4.0, 2.0**20])
 def test_units_that_are_powers_of_two_change_nothing_but_units(scale):
-    plain, errors, _ = some_sums(np.random.default_rng(5))
-    scaled, scaled_errors, _ = some_sums(np.random.default_rng(5), scale=scale)
-    one = posterior_by_evidence(plain, errors, CONSTANT)
-    other = posterior_by_evidence(scaled, scaled_errors, CONSTANT)
+    one, other = by_evidence(5), by_evidence(5, scale=scale)
     np.testing.assert_array_equal(other.mean, scale * one.mean)
     np.testing.assert_array_equal(other.noise_precision * scale**2, one.noise_precision)
     np.testing.assert_array_equal(other.factor, one.factor)
@@ -111,10 +110,7 @@ def test_units_that_are_powers_of_two_change_nothing_but_units(scale):
 
 @pytest.mark.parametrize("offset", [100.0, 10_000.0])
 def test_a_constant_added_to_all_rewards_shifts_values_and_nothing_else(offset):
-    plain, errors, _ = some_sums(np.random.default_rng(6))
-    shifted, shifted_errors, _ = some_sums(np.random.default_rng(6), offset=offset)
-    one = posterior_by_evidence(plain, errors, CONSTANT)
-    other = posterior_by_evidence(shifted, shifted_errors, CONSTANT)
+    one, other = by_evidence(6), by_evidence(6, offset=offset)
     expected = one.mean + CONSTANT * offset / (1.0 - DISCOUNT)
     np.testing.assert_allclose(other.mean, expected, atol=1e-9 * offset / (1.0 - DISCOUNT))
     np.testing.assert_allclose(other.noise_precision, one.noise_precision, rtol=1e-12 * offset**2)

@@ -104,11 +104,10 @@ def new_posterior(method: int, rows: int) -> IncrementalPosterior:
 
 def absorb_random(posterior: IncrementalPosterior, rows: int, rng: np.random.Generator) -> None:
     buffer = new_buffer(rows, 7)
-    buffer.x[:rows] = rng.standard_normal((rows, 7))
-    buffer.y[:rows] = rng.standard_normal((rows, 7))
-    buffer.reward[:rows] = rng.standard_normal(rows)
-    buffer.action[:rows] = rng.integers(3, size=rows)
-    buffer.next_action[:rows] = rng.integers(-1, 3, size=rows)
+    buffer.x[:], buffer.y[:] = rng.standard_normal((2, rows, 7))
+    buffer.reward[:] = rng.standard_normal(rows)
+    buffer.action[:] = rng.integers(3, size=rows)
+    buffer.next_action[:] = rng.integers(-1, 3, size=rows)
     buffer.size[0] = rows
     incremental.absorb(posterior, buffer, 0.9)
 

@@ -18,32 +18,13 @@ from rblspi.model.incremental import (
 )
 from rblspi.model.posterior import ConditionWarning, Posterior
 from rblspi.model.statistics import accumulate, empty
+from tests.support.sums import dense, random_batch, sums_of
 
 RIDGE = 1e-6
 
 
-def some_sums(seed=0, rows=60, features=3, choices=2):
-    rng = np.random.default_rng(seed)
-    sums = empty(choices, features)
-    accumulate(
-        sums,
-        rng.standard_normal((rows, features)),
-        rng.integers(choices, size=rows),
-        rng.standard_normal(rows),
-        rng.standard_normal((rows, features)),
-        rng.integers(-1, choices, size=rows),
-        0.9,
-    )
-    return sums
-
-
-def dense(sums):
-    """A, C with its ridge, and b, as the paper writes them."""
-    k, n = sums.weights, sums.features
-    gram = np.zeros((k, k))
-    for a in range(sums.actions):
-        gram[a * n : (a + 1) * n, a * n : (a + 1) * n] = sums.gram[a] + RIDGE * np.eye(n)
-    return sums.drift, gram, sums.reward
+def some_sums(seed=0, rows=60):
+    return sums_of(random_batch(seed, rows))
 
 
 @given(st.integers(0, 2**32), st.integers(1, 80), st.floats(1e-3, 1e3), st.floats(1e-3, 1e3))
@@ -75,17 +56,13 @@ def test_mean_precision_and_covariance_are_the_papers():
 
 
 def test_samples_have_the_mean_and_the_covariance_of_the_posterior():
-    sums = some_sums()
-    drift, gram, reward = dense(sums)
-    alpha, beta, count, k = 0.3, 2.0, 20_000, 6
-    covariance = np.linalg.inv(alpha * np.eye(k) + beta * drift.T @ np.linalg.inv(gram) @ drift)
-    mean = beta * covariance @ drift.T @ np.linalg.inv(gram) @ reward
-    posterior = Posterior.from_statistics(sums, alpha, beta, RIDGE)
+    posterior, count, k = Posterior.from_statistics(some_sums(), 0.3, 2.0), 20_000, 6
+    covariance = posterior.covariance()
     samples = posterior.sample(np.random.default_rng(5), count)
     assert samples.shape == (count, k)
 
     # In these coordinates every component should be an independent standard normal.
-    z = np.linalg.solve(np.linalg.cholesky(covariance), (samples - mean).T).T
+    z = np.linalg.solve(np.linalg.cholesky(covariance), (samples - posterior.mean).T).T
     assert count * np.square(z.mean(axis=0)).sum() < chi2.isf(1e-6, k)
     # Second moments have variance 1 / count, or 2 / count on the diagonal.
     error = (z.T @ z / count - np.eye(k)) / np.sqrt((1 + np.eye(k)) / count)
@@ -131,13 +108,10 @@ def test_the_log_evidence_is_the_log_density_of_the_rewards_sums(alpha, beta):
 
 @pytest.mark.parametrize("method", [RECOMPUTE, BLOCK_UPDATE, RANK_ONE])
 def test_an_incremental_posterior_equals_that_of_its_sums(method):
-    rng = np.random.default_rng(4)
     incremental = new_incremental_posterior(2, 3, RIDGE, 0.3 / 2.0, capacity=5, method=method)
     buffer = new_buffer(5, 3)
-    for step in range(40):
-        action, after = rng.integers(2), rng.integers(-1, 2)
-        x, y = rng.standard_normal((2, 3))
-        append(buffer, x, action, rng.standard_normal(), y, after)
+    for step, (x, action, reward, y, after) in enumerate(zip(*random_batch(4, 40), strict=True)):
+        append(buffer, x, action, reward, y, after)
         if step % 5 == 4:
             absorb(incremental, buffer, 0.9)
     arrays = (incremental.gram_factor, incremental.factor, incremental.normal)
@@ -198,14 +172,19 @@ def test_a_mean_with_few_digits_is_warned_of():
         posterior.warn_if_uncertain()
 
 
-def test_faulty_arguments_are_refused():
-    sums = some_sums()
-    with pytest.raises(ValueError, match="prior_precision=0 must be a positive number"):
-        Posterior.from_statistics(sums, 0, 1.0)
-    with pytest.raises(ValueError, match="noise_precision=-1 must be a positive number"):
-        Posterior.from_statistics(sums, 1.0, -1)
-    with pytest.raises(ValueError, match="ridge=nan must be a positive number"):
-        Posterior.from_statistics(sums, 1.0, 1.0, float("nan"))
-    posterior = Posterior.from_statistics(sums, 1.0, 1.0)
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((0, 1.0), "prior_precision=0 must be a positive number"),
+        ((1.0, -1), "noise_precision=-1 must be a positive number"),
+        ((1.0, 1.0, float("nan")), "ridge=nan must be a positive number"),
+    ],
+)
+def test_faulty_arguments_are_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        Posterior.from_statistics(some_sums(), *arguments)
+
+
+def test_features_of_another_shape_are_refused():
     with pytest.raises(ValueError, match=r"x of shape \(3,\) must have shape \(N, 3\)"):
-        posterior.predict(np.ones(3))
+        Posterior.from_statistics(some_sums(), 1.0, 1.0).predict(np.ones(3))

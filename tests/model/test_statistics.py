@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from rblspi.model.buffer import TERMINAL
 from rblspi.model.statistics import SORTED_ROWS, accumulate, empty
+from tests.support.sums import random_batch, sums_of
 
 
 def by_definition(x, actions, rewards, y, next_actions, discount, choices):
@@ -23,33 +24,26 @@ def by_definition(x, actions, rewards, y, next_actions, discount, choices):
     return sums
 
 
-def batch(rng, rows, features, choices):
-    return (
-        rng.standard_normal((rows, features)),
-        rng.integers(choices, size=rows),
-        rng.standard_normal(rows),
-        rng.standard_normal((rows, features)),
-        rng.integers(-1, choices, size=rows),
-    )
+def assert_close(sums, columns, rtol):
+    expected = by_definition(*columns, 0.9, sums.actions)
+    for ours, theirs in zip(sums, expected, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=rtol, atol=rtol)
 
 
-@given(st.integers(1, 40), st.integers(1, 6), st.integers(1, 4), st.integers(0, 2**32))
+@given(st.integers(2, 40), st.integers(1, 6), st.integers(1, 4), st.integers(0, 2**32))
 @settings(max_examples=50, deadline=None)
 def test_a_batch_adds_what_the_definition_adds(rows, features, choices, seed):
-    columns = batch(np.random.default_rng(seed), rows, features, choices)
-    sums = empty(choices, features)
-    accumulate(sums, *columns, 0.9)
-    for ours, theirs in zip(sums, by_definition(*columns, 0.9, choices), strict=True):
-        np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-12)
+    columns = random_batch(seed, rows, features, choices)
+    assert_close(sums_of(columns, 0.9, choices), columns, 1e-12)
+    one, other = ([column[part] for column in columns] for part in (slice(1), slice(1, None)))
+    assert_close(sums_of(one, 0.9, choices).merge(sums_of(other, 0.9, choices)), columns, 1e-12)
 
 
 def test_rows_that_are_sorted_some_at_a_time_add_up():
     rows = 2 * SORTED_ROWS + 17
-    columns = batch(np.random.default_rng(0), rows, 7, 3)
-    sums = empty(3, 7)
-    accumulate(sums, *columns, 0.95)
-    for ours, theirs in zip(sums, by_definition(*columns, 0.95, 3), strict=True):
-        np.testing.assert_allclose(ours, theirs, rtol=1e-10, atol=1e-10)
+    columns = random_batch(0, rows, 7, 3)
+    sums = sums_of(columns, 0.9, 3)
+    assert_close(sums, columns, 1e-10)
     assert sums.count.sum() == rows
     # Two orders of one sum of N products differ by at most N eps times the sum of their sizes.
     norms = np.sqrt(np.diagonal(sums.gram, axis1=1, axis2=2))
@@ -57,35 +51,12 @@ def test_rows_that_are_sorted_some_at_a_time_add_up():
     assert (np.abs(sums.gram - sums.gram.transpose(0, 2, 1)) <= bound).all()
 
 
-def test_drift_and_reward_are_the_dense_sums():
-    columns = batch(np.random.default_rng(1), 30, 2, 3)
-    x, actions, rewards, y, next_actions = columns
-    sums = empty(3, 2)
-    accumulate(sums, *columns, 0.9)
-    identity = np.eye(3)
-    phi = np.einsum("ia,ij->iaj", identity[actions], x).reshape(30, 6)
-    goes_on = (next_actions != TERMINAL)[:, None]
-    phi_next = goes_on * np.einsum("ia,ij->iaj", identity[next_actions], y).reshape(30, 6)
-    np.testing.assert_allclose(sums.drift, phi.T @ (phi - 0.9 * phi_next), atol=1e-12)
-    np.testing.assert_allclose(sums.reward, phi.T @ rewards, atol=1e-12)
-
-
 @st.composite
 def whole_sums(draw, features=3, choices=2):
     """Sums over small whole numbers, half of them discounted: every addition is exact."""
-    rows = draw(st.integers(1, 5))
-    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
-    sums = empty(choices, features)
-    accumulate(
-        sums,
-        rng.integers(-9, 10, (rows, features)),
-        rng.integers(choices, size=rows),
-        rng.integers(-9, 10, rows),
-        rng.integers(-9, 10, (rows, features)),
-        rng.integers(-1, choices, size=rows),
-        0.5,
-    )
-    return sums
+    seed, rows = draw(st.integers(0, 2**32)), draw(st.integers(1, 5))
+    x, actions, rewards, y, after = random_batch(seed, rows, features, choices)
+    return sums_of((np.rint(9 * x), actions, np.rint(9 * rewards), np.rint(9 * y), after), 0.5)
 
 
 def assert_same(one, other):
@@ -101,22 +72,10 @@ def test_merging_is_associative_and_commutative_and_has_a_zero(a, b, c):
     assert_same(a.merge(empty(2, 3)), a)
 
 
-def test_the_sums_of_two_parts_merge_to_those_of_the_whole():
-    columns = batch(np.random.default_rng(2), 50, 4, 3)
-    whole, one, other = (empty(3, 4) for _ in range(3))
-    accumulate(whole, *columns, 0.9)
-    accumulate(one, *(column[:20] for column in columns), 0.9)
-    accumulate(other, *(column[20:] for column in columns), 0.9)
-    for a, b in zip(one.merge(other), whole, strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-12)
-
-
 def test_what_a_terminal_state_looks_like_does_not_matter():
-    x, actions, rewards, y, _ = batch(np.random.default_rng(3), 20, 4, 3)
-    one, other = empty(3, 4), empty(3, 4)
-    accumulate(one, x, actions, rewards, y, np.full(20, TERMINAL), 0.9)
-    accumulate(other, x, actions, rewards, 7 * y, np.full(20, TERMINAL), 0.9)
-    assert_same(one, other)
+    *state, y, _ = random_batch(3)
+    ends = np.full(len(y), TERMINAL)
+    assert_same(sums_of((*state, y, ends)), sums_of((*state, 7 * y, ends)))
 
 
 def test_sums_of_different_sizes_do_not_merge():
@@ -125,7 +84,7 @@ def test_sums_of_different_sizes_do_not_merge():
 
 
 def changed(place, value, rows=5):
-    columns = list(batch(np.random.default_rng(4), rows, 2, 3))
+    columns = list(random_batch(4, rows, 2, 3))
     if isinstance(value, np.ndarray):
         columns[place] = value
     else:
@@ -170,6 +129,4 @@ def test_the_discount_is_checked():
 def test_sums_that_are_not_stored_by_rows_are_refused(change):
     sums = empty(2, 3)
     with pytest.raises(ValueError, match="the sums cross have to be float64 and stored by rows"):
-        accumulate(
-            sums._replace(cross=change(sums.cross)), *batch(np.random.default_rng(0), 5, 3, 2), 0.9
-        )
+        accumulate(sums._replace(cross=change(sums.cross)), *random_batch(0), 0.9)
