@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any, Self
@@ -14,6 +15,7 @@ from rblspi.core.types import Integers, Mask, Vector
 from rblspi.data.transitions import Transitions, joined
 from rblspi.features import Basis, BasisLike
 from rblspi.offline.accumulation import Data, chunks_of, first_chunks
+from rblspi.offline.fitted_q import Rewards
 from rblspi.offline.paths import only_action, uncontrolled
 from rblspi.offline.problem import ActionFeatures, Problem
 from rblspi.policies.given import PolicyFunction
@@ -126,17 +128,16 @@ class Episodes:
     @property
     def reward_range(self) -> tuple[float, float]:
         """The least and the greatest reward of a unit of time; after a terminal state it is 0."""
-        rewards = self.log.reward_rates(self.problem.discount)
-        after = 0.0 if self.log.terminated.any() else rewards[0]
-        return float(min(rewards.min(), after)), float(max(rewards.max(), after))
+        rewards = Rewards.of(self.log, self.problem.discount)
+        after = 0.0 if rewards.ends else rewards.least
+        return min(rewards.least, after), max(rewards.greatest, after)
 
     @property
     def value_range(self) -> tuple[float, float]:
-        """The values of getting the least, or the greatest, reward forever."""
-        least, greatest = self.reward_range
+        """The least and the greatest value that the rewards allow."""
         if self.problem.discount == 1.0:
-            return -np.inf, np.inf
-        return least / (1.0 - self.problem.discount), greatest / (1.0 - self.problem.discount)
+            return -math.inf, math.inf
+        return Rewards.of(self.log, self.problem.discount).limits(self.problem.discount)
 
     def widened(self, low: float, high: float, missing: float) -> tuple[float, float]:
         """An interval of a value of which a share, ``missing``, has no data.

@@ -45,21 +45,18 @@ def fitted_q_iteration(
     The Gram matrices do not change, and are factored once.
     """
     checked = sums_of_policy(problem, first_action, chunks)
-    regression = Regression.of(checked.statistics.gram, ridge)
+    regression = Regression.of(checked.statistics.gram, ridge, problem.features.constant)
     rewards = _rewards_of(chunks, problem.discount)
-    limits = rewards.limits(problem.discount)
-    constant = problem.features.constant
-    if constant is None:
-        constant = np.zeros(problem.features.size)
+    limits, constant = rewards.limits(problem.discount), regression.constant
     known = not rewards.ends and problem.discount < 1.0
     offset = _forever(rewards.mean, problem.discount) if known else 0.0
     weights = before = np.tile(offset * constant, (problem.blocks, 1))
     history: list[Iteration] = []
     for _ in range(max_iterations):
         work = partial(_targets_of_chunk, problem, weights, before, limits)
-        targets = over_chunks(chunks, work, Targets.merge)
+        targets = over_chunks(chunks, work, lambda one, other: Targets(*map(add, one, other)))
         before, last = weights, offset
-        weights, offset = regression.solve(targets, constant)
+        weights, offset = regression.solve(targets)
         shapes = weights - offset * constant, before - last * constant
         change = _change(*shapes, offset - last)
         history.append(Iteration(weights.ravel(), targets.changed, change))
@@ -68,6 +65,9 @@ def fitted_q_iteration(
         if change <= tolerance:
             return Fitted(weights.ravel(), history, True, limits)
     return Fitted(weights.ravel(), history, False, limits)
+
+
+# The least and the greatest value -----------------------------------------------------------------
 
 
 class Rewards(NamedTuple):
@@ -93,13 +93,9 @@ class Rewards(NamedTuple):
 
     def merge(self, other: Rewards) -> Rewards:
         """The same for both sets of transitions."""
-        return Rewards(
-            min(self.least, other.least),
-            max(self.greatest, other.greatest),
-            self.total + other.total,
-            self.rows + other.rows,
-            self.ends or other.ends,
-        )
+        ends, rows = self.ends or other.ends, self.rows + other.rows
+        least, greatest = min(self.least, other.least), max(self.greatest, other.greatest)
+        return Rewards(least, greatest, self.total + other.total, rows, ends)
 
     @property
     def mean(self) -> float:
@@ -121,7 +117,7 @@ def attainable(
 
 
 def conceivable(chunks: Iterable[Transitions], discount: float) -> tuple[float, float]:
-    """What values may be where the data cannot tell: any logged rewards, with an end at any time.
+    """The range of possible values outside the data: any logged rewards, with an end at any time.
 
     If no reward but zero was ever logged, nothing tells how large another one might be.
     """
@@ -145,6 +141,9 @@ def _forever(reward: float, discount: float) -> float:
     return math.copysign(math.inf, reward) if reward else 0.0
 
 
+# One regression -----------------------------------------------------------------------------------
+
+
 class Targets(NamedTuple):
     """The sums of one iteration."""
 
@@ -152,10 +151,6 @@ class Targets(NamedTuple):
     total: float  # sum of t
     rows: int
     changed: int  # next states in which the greedy action differs from the one before
-
-    def merge(self, other: Targets) -> Targets:
-        """The sums over these transitions followed by others."""
-        return Targets(*map(add, self, other))
 
 
 def _targets_of_chunk(
@@ -182,26 +177,29 @@ def _targets_of_chunk(
 
 
 class Regression(NamedTuple):
-    """The Gram matrices C_a of every action, and the Cholesky factors of C_a + lambda I."""
+    """Ridge regressions that do not shrink a constant, one for every action."""
 
-    gram: Array  # (actions, n, n)
-    factors: list[Any]
+    gram: Array  # C_a, (actions, n, n)
+    factors: list[Any]  # Cholesky factors of C_a + lambda I
+    constant: Vector  # the weights of the constant function, or zeros, (n,)
 
     @classmethod
-    def of(cls, gram: Array, ridge: float) -> Self:
+    def of(cls, gram: Array, ridge: float, constant: Vector | None) -> Self:
         """Factor the matrices; lambda is a multiple of their mean diagonal element."""
         require_finite(gram)
-        mean = float(np.trace(gram, axis1=1, axis2=2).mean()) / gram.shape[1]
-        penalty = ridge * (mean or 1.0) * np.eye(gram.shape[1])
-        return cls(gram, [cho_factor(block + penalty) for block in gram])
+        size = gram.shape[1]
+        mean = float(np.trace(gram, axis1=1, axis2=2).mean()) / size
+        penalty = ridge * (mean or 1.0) * np.eye(size)
+        weights = np.zeros(size) if constant is None else constant
+        return cls(gram, [cho_factor(block + penalty) for block in gram], weights)
 
-    def solve(self, targets: Targets, constant: Vector) -> tuple[Matrix, float]:
+    def solve(self, targets: Targets) -> tuple[Matrix, float]:
         """The weights by action, shape (actions, n), and the mean target c."""
-        offset = targets.total / targets.rows if constant.any() else 0.0
-        sides = targets.moments - offset * self.gram @ constant
+        offset = targets.total / targets.rows if self.constant.any() else 0.0
+        sides = targets.moments - offset * self.gram @ self.constant
         require_finite(sides)
         solved = [cho_solve(factor, side) for factor, side in zip(self.factors, sides, strict=True)]
-        weights = offset * constant + np.stack(solved)
+        weights = offset * self.constant + np.stack(solved)
         require_finite(weights)
         return weights, offset
 
