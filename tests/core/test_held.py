@@ -23,7 +23,7 @@ class Breaking(gym.Wrapper):
 def test_no_reference_is_kept_and_none_is_lost():
     agent = OPSRL(Breaking(gym.make("rblspi/RiverSwim-v0")), seed=0)
     agent.learn(1)
-    held = [agent.rng, agent.state.sampled, agent.state.table.counts, agent.state.counters]
+    held = [agent.rng, agent.state.sampled, agent.state.table.counts, agent.state.table.counters]
     before = [sys.getrefcount(thing) for thing in held]
     for _ in range(3):
         agent.learn(5)
