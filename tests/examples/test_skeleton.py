@@ -58,9 +58,9 @@ label = "online LSPI"
 """
 
 
-@pytest.fixture
-def run(tmp_path):
-    """Run Python where the skeleton is installed as ``my_package``."""
+@pytest.mark.slow
+def test_it_works_in_python_commands_experiments_and_figures(tmp_path):
+    """In one process, where the skeleton is installed as ``my_package``."""
     package, metadata = tmp_path / "site" / "my_package", tmp_path / "site" / "my_package.dist-info"
     for folder in (package, metadata):
         folder.mkdir(parents=True)
@@ -71,26 +71,19 @@ def run(tmp_path):
     (metadata / "entry_points.txt").write_text(
         "[rblspi.algorithms]\nmy-sarsa = my_package.registration:ALGORITHM\n"
     )
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "site")}
-
-    def run(*arguments):
-        command = [sys.executable, "-W", "error", *arguments]
-        done = subprocess.run(
-            command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    return run
-
-
-@pytest.mark.slow
-def test_it_works_in_python_commands_experiments_and_figures(run, tmp_path):
-    run("-c", IN_PYTHON)
     (tmp_path / "mine.toml").write_text(EXPERIMENT)
-    shown = run("-c", COMMANDS)
-    assert "--algo my-sarsa" in shown
-    assert "rate" in shown.partition("my-sarsa on rblspi/ChainWalk-v0")[2]
+    path = os.pathsep.join([str(tmp_path / "site"), *filter(None, [os.environ.get("PYTHONPATH")])])
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", IN_PYTHON + COMMANDS],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "--algo my-sarsa" in done.stdout
+    assert "rate" in done.stdout.partition("my-sarsa on rblspi/ChainWalk-v0")[2]
     assert (tmp_path / "out" / "figures" / "mine.png").stat().st_size > 10_000
     assert "my-sarsa" in (tmp_path / "out" / "summaries.csv").read_text()
 

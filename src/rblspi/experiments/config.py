@@ -39,7 +39,6 @@ this form.
 from __future__ import annotations
 
 import re
-import sys
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
@@ -47,12 +46,14 @@ from pathlib import Path
 from typing import Any
 
 from rblspi.core import toml
-from rblspi.experiments.definitions import Curve, Figure, Group, Panel
+from rblspi.experiments.definitions import Curve, Figure, Group, Panel, canonical
 from rblspi.features import basis_from_settings, basis_from_text
-from rblspi.registry import algorithm, algorithms
+from rblspi.registry import algorithm
 
-#: says what is wrong with the value of a field; empty if nothing is
-Rule = Callable[[Any], str]
+#: what has to hold for the value of a field, and what is said if it does not; a condition may also
+#: raise an error that says more
+Rule = tuple[Callable[[Any], object], str]
+Rules = tuple[Rule, ...]
 
 
 class ConfigError(ValueError):
@@ -167,7 +168,7 @@ def _curve(where: str, curve: Any, shared: Mapping[str, Any]) -> Curve:
 
 
 def _read(
-    where: str, table: Any, rules: Mapping[str, Rule], shared: Mapping[str, Any]
+    where: str, table: Any, rules: Mapping[str, Rules], shared: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """A table's own fields, checked, and the fields that it shares with the curves in it.
 
@@ -180,7 +181,7 @@ def _read(
     for name, value in table.items():
         if name not in known:
             raise ConfigError(f"{start}{name} is not a field; known here: {', '.join(known)}")
-        if problem := known[name](value):
+        if problem := _problem(value, known[name]):
             raise ConfigError(f"{start}{name} = {value!r} {problem}")
     own = {name: value for name, value in table.items() if name in rules}
     given = {name: value for name, value in table.items() if name in _SHARED}
@@ -199,119 +200,87 @@ def _basis_settings(basis: str | Mapping[str, Any]) -> dict[str, Any]:
 # What the fields must be --------------------------------------------------------------------------
 
 
-def _rule(fits: Callable[[Any], object], words: str) -> Rule:
-    return lambda value: "" if fits(value) else words
-
-
-def _all(*rules: Rule) -> Rule:
-    """Say what the first broken rule says."""
-    return lambda value: next((said for rule in rules if (said := rule(value))), "")
-
-
-def _whole(least: int, words: str) -> Rule:
-    return _rule(lambda value: type(value) is int and least <= value <= 10**9, words)
-
-
-def _tables(header: str) -> Rule:
-    words = f"but [[{header}]] is needed at least once"
-    return _rule(lambda value: isinstance(value, list) and value, words)
-
-
-def _are_numbers(value: Any) -> bool:
-    """Whether a value is a list of finite numbers."""
-    return isinstance(value, list) and all(
-        type(number) in (int, float) and abs(number) <= sys.float_info.max for number in value
-    )
-
-
-def _argument(value: Any) -> str:
-    if not isinstance(value, int | float | str):
-        return "must be a number or a word"
-    finite = isinstance(value, str) or abs(value) <= sys.float_info.max
-    return "" if finite else "must be finite"
-
-
-def _settings(value: Any) -> str:
-    if not isinstance(value, dict):
-        return "must be a table"
-    if "seed" in value:
-        return "must be without seed: the number of runs determines the seeds"
-    problems = ((name, _argument(setting)) for name, setting in value.items())
-    return next((f"will not do: {name} {said}" for name, said in problems if said), "")
-
-
-def _basis(value: Any) -> str:
-    if not isinstance(value, dict | str):
-        return "must be a table or a text"
-    for name, argument in value.items() if isinstance(value, dict) else ():
-        for item in argument if isinstance(argument, list) else [argument]:
-            if problem := _argument(item):
-                return f"will not do: {name} {problem}"
-    try:
-        basis_from_settings(_basis_settings(value))
-    except (ValueError, TypeError) as error:
-        return f"will not do: {error}"
+def _problem(value: Any, rules: Rules) -> str:
+    """Say which of the rules is broken first; empty if none is."""
+    for holds, words in rules:
+        try:
+            if not holds(value):
+                return words
+        except (ValueError, TypeError) as error:
+            return f"will not do: {error}"
     return ""
 
 
-def _algorithm(value: Any) -> str:
-    online = [name for name, known in algorithms().items() if known.online]
-    return "" if value in online else f"is none of {', '.join(online)}"
+def _is_plain(value: Any) -> bool:
+    """Whether a value consists of finite numbers, words, and lists and tables of them."""
+    try:
+        return bool(canonical(value))
+    except (ValueError, TypeError):
+        return False
 
 
-def _formula(text: str) -> str:
+def _are_numbers(value: Any) -> bool:
+    return isinstance(value, list) and {*map(type, value)} <= {int, float}
+
+
+def _are_limits(values: list[Any]) -> bool:
+    return len(values) == 2 and bool(values[0] < values[1])
+
+
+def _require_formula(text: str) -> bool:
     """Check the formulas between dollar signs."""
     from matplotlib.cbook import is_math_text
     from matplotlib.mathtext import MathTextParser
 
-    try:
-        if is_math_text(text):
-            MathTextParser("path").parse(text)
-    except ValueError as error:
-        return f"is not a formula: {error}"
-    return ""
+    if is_math_text(text):
+        MathTextParser("path").parse(text)
+    return True
 
 
-_TEXT = _rule(lambda value: isinstance(value, str), "must be a text in quotes")
-_DRAWN = _all(_TEXT, _rule(str.isprintable, "must be one line of printable characters"), _formula)
-_FIGURE: dict[str, Rule] = {
-    "id": _all(
-        _TEXT,
-        _rule(
-            re.compile(r"\w[\w.-]{0,99}").fullmatch,
-            "becomes part of file names: use up to 100 letters, digits and .-_",
-        ),
-    ),
-    "title": _TEXT,
-    "measure": _rule(("length", "return").__contains__, "is none of length, return"),
-    "block": _whole(1, "must be a whole number from 1 to a billion"),
-    "limits": _rule(
-        lambda value: _are_numbers(value) and len(value) == 2 and value[0] < value[1],
-        "must be two finite numbers, the lower one first",
-    ),
-    "ticks": _rule(
-        lambda value: _are_numbers(value) and all(tick > 0 for tick in value),
-        "must be positive numbers: the axis is logarithmic then",
-    ),
-    "columns": _whole(1, "must be a whole number from 1 to a billion"),
+def _whole(least: int) -> Rules:
+    words = f"must be a whole number from {least} to a billion"
+    return ((lambda value: type(value) is int and least <= value <= 10**9, words),)
+
+
+def _tables(header: str) -> Rules:
+    words = f"but [[{header}]] is needed at least once"
+    return ((lambda value: isinstance(value, list) and value, words),)
+
+
+_ID, _LABEL = re.compile(r"\w[\w.-]{0,99}"), re.compile(r"\s*[^\s_]")
+_TEXT: Rule = (lambda value: isinstance(value, str), "must be a text in quotes")
+_LINE: Rule = (str.isprintable, "must be one line of printable characters")
+_DRAWN: Rules = (_TEXT, _LINE, (_require_formula, ""))
+_PLAIN: Rule = (_is_plain, "must hold finite numbers and words")
+_NUMBERS: Rule = (_are_numbers, "must be a list of numbers")
+_TABLE: Rule = (lambda value: isinstance(value, dict), "must be a table")
+
+_FIGURE: dict[str, Rules] = {
+    "id": (_TEXT, (_ID.fullmatch, "names files: use up to 100 letters, digits and .-_")),
+    "title": (_TEXT,),
+    "measure": ((("length", "return").__contains__, "is none of length, return"),),
+    "block": _whole(1),
+    "limits": (_NUMBERS, _PLAIN, (_are_limits, "must be two numbers, the lower one first")),
+    "ticks": (_NUMBERS, _PLAIN, (lambda ticks: min(ticks) > 0, "must be positive numbers")),
+    "columns": _whole(1),
     "panel": _tables("panel"),
 }
-_PANEL: dict[str, Rule] = {"title": _DRAWN, "curve": _tables("panel.curve")}
-_CURVE: dict[str, Rule] = {
-    "label": _all(
-        _DRAWN,
-        _rule(
-            lambda text: text.strip() and not text.startswith("_"),
-            "would not be shown: begin with a letter",
-        ),
-    )
+_PANEL: dict[str, Rules] = {"title": _DRAWN, "curve": _tables("panel.curve")}
+_CURVE: dict[str, Rules] = {
+    "label": (*_DRAWN, (_LABEL.match, "would not be shown: begin with a letter"))
 }
 #: fields of a curve, which the file and its panels may give for all curves in them
-_SHARED: dict[str, Rule] = {
-    "algorithm": _algorithm,
-    "environment": _TEXT,
-    "settings": _settings,
-    "episodes": _whole(1, "must be a whole number from 1 to a billion"),
-    "basis": _basis,
-    "evaluation": _whole(0, "must be a whole number of episodes, 0 for none"),
+_SHARED: dict[str, Rules] = {
+    "algorithm": (_TEXT, (lambda name: algorithm(name).online, "does not learn in environments")),
+    "environment": (_TEXT,),
+    "settings": (
+        *(_TABLE, _PLAIN),
+        (lambda table: "seed" not in table, "must be without seed: runs are numbered by it"),
+    ),
+    "episodes": _whole(1),
+    "basis": (
+        *((lambda value: isinstance(value, dict | str), "must be a table or a text"), _PLAIN),
+        (lambda value: basis_from_settings(_basis_settings(value)), ""),
+    ),
+    "evaluation": _whole(0),
 }
