@@ -167,41 +167,35 @@ def _only(environment: str, change: Change) -> Change:
 # How levels change a curve ----------------------------------------------------------------------
 
 
-def _is(curve: Curve, environment: str, algorithm: str) -> bool:
-    return environment in ("", curve.environment) and algorithm in ("", curve.algorithm)
-
-
-def _settings(algorithm: str, environment: str = "", **given: Any) -> Change:
-    """Other settings, for one algorithm."""
+def _where(holds: Callable[[Curve], bool], field: str, **given: Any) -> Change:
+    """Other entries in a field of the curves for which something holds."""
 
     def change(curve: Curve) -> Curve:
-        if not _is(curve, environment, algorithm):
+        if not holds(curve):
             return curve
-        return replace(curve, settings={**curve.settings, **given})
+        changed: dict[str, Any] = {field: {**getattr(curve, field), **given}}
+        return replace(curve, **changed)
 
     return change
+
+
+def _settings(algorithm: str, **given: Any) -> Change:
+    """Other settings of one algorithm."""
+    return _where(lambda curve: curve.algorithm == algorithm, "settings", **given)
 
 
 def _arguments(environment: str, **given: Any) -> Change:
     """Other arguments of one environment."""
-
-    def change(curve: Curve) -> Curve:
-        if not _is(curve, environment, ""):
-            return curve
-        return replace(curve, arguments={**curve.arguments, **given})
-
-    return change
+    return _where(lambda curve: curve.environment == environment, "arguments", **given)
 
 
 def _basis(kind: str, environment: str = "", **given: Any) -> Change:
-    """Other arguments of one kind of basis."""
-
-    def change(curve: Curve) -> Curve:
-        if curve.basis["basis"] != kind or not _is(curve, environment, ""):
-            return curve
-        return replace(curve, basis={**curve.basis, **given})
-
-    return change
+    """Other arguments of one kind of basis, in one environment or in all."""
+    return _where(
+        lambda curve: curve.basis["basis"] == kind and environment in ("", curve.environment),
+        "basis",
+        **given,
+    )
 
 
 def _range(environment: str, high: Sequence[float]) -> Change:
@@ -233,28 +227,16 @@ def _alphas(factor: float) -> Change:
     return change
 
 
-def _from_zero(curve: Curve) -> Curve:
-    """The first improvement after the first transition, where K is a number of transitions."""
-    if curve.algorithm != "rblspi" or curve.settings["update_every"] == "episode":
-        return curve
-    return replace(curve, settings={**curve.settings, "first_update": 1})
-
-
-def _literal_500(curve: Curve) -> Curve:
-    if curve.settings.get("update_every") != "episode":
-        return curve
-    return replace(curve, settings={**curve.settings, "update_every": 500})
-
-
-def _limit_ends(curve: Curve) -> Curve:
-    if not curve.episodes:
-        return curve
-    return replace(curve, settings={**curve.settings, "limit_ends": True})
-
-
-def _chain_ratio(ratio: float) -> Change:
-    return _settings("blspi", CHAIN, prior_precision=ratio)
-
+#: the first improvement after the first transition, where K is a number of transitions
+_from_zero = _where(
+    lambda curve: curve.algorithm == "rblspi" and curve.settings["update_every"] != "episode",
+    "settings",
+    first_update=1,
+)
+_literal_500 = _where(
+    lambda curve: curve.settings.get("update_every") == "episode", "settings", update_every=500
+)
+_limit_ends = _where(lambda curve: curve.episodes > 0, "settings", limit_ends=True)
 
 FACTORS: dict[str, Factor] = {
     factor.name: factor
@@ -487,8 +469,8 @@ FACTORS: dict[str, Factor] = {
             "α / β of BLSPI on the chain",
             (
                 Level("0.01", "0.01", f"{OURS}: it fits the paper's figure"),
-                Level("0.0001", "0.0001", OURS, _chain_ratio(1e-4)),
-                Level("1", "1", OURS, _chain_ratio(1.0)),
+                Level("0.0001", "0.0001", OURS, _settings("blspi", prior_precision=1e-4)),
+                Level("1", "1", OURS, _settings("blspi", prior_precision=1.0)),
             ),
         ),
         Factor(
