@@ -102,7 +102,7 @@ def _claim(
 
 
 def _in_words(rule: str, performance: Performance) -> str:
-    """A rule with the name of what settings are compared by."""
+    """A rule that names the performance by which settings are compared."""
     return rule.replace("{Overall}", performance.capitalize()).replace("{overall}", performance)
 
 
@@ -135,7 +135,7 @@ def _k(period: Period) -> str:
 
 
 def _alpha(evidence: Evidence, curve: Curve) -> str:
-    """The α of what was run, which under a reading is not that of the figure."""
+    """The α of the runs, which under a reading may differ from the α of the figure."""
     return f"α = {evidence.run_for(curve).settings['prior_precision']:g}"
 
 

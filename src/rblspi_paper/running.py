@@ -1,4 +1,4 @@
-"""The runs of an experiment: those that are taken in, and those that are made."""
+"""The runs of an experiment: imported ones, and new ones."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def open_store(
 ) -> Iterator[Store]:
     """Open the results file of a command, with the runs of tables that --export wrote.
 
-    The number beside a figure is that of the runs it shows, all if None. No run is taken in where
-    a figure could not be drawn afterwards.
+    Beside every figure stands the number of runs that it shows; None stands for all. No run is
+    imported if a figure could not be drawn afterwards.
     """
     from rblspi.experiments.results_store import Store
     from rblspi.experiments.tables import read_runs
@@ -58,7 +58,7 @@ def open_store(
 
 
 def _take_in(table: Path, runs: Sequence[FinishedRun], store: Store) -> str:
-    """Add the runs of a table, but for those that contradict stored ones, and say how many."""
+    """Add the runs of a table that contradict no stored run, and say how many."""
     from rblspi.experiments.tables import contradictions
 
     others = contradictions(runs, store)
@@ -99,7 +99,7 @@ def require_drawable(
     report_only: bool = False,
     single_episodes: bool = False,
 ) -> None:
-    """Raise an error if what is stored of the runs of figures is too coarse to show them."""
+    """Raise an error if the stored blocks of episodes are too coarse for the figures."""
     from rblspi.experiments.code_version import code_version
     from rblspi.experiments.results import codes_to_read, require_block
 
@@ -131,7 +131,7 @@ def run_figures(
 ) -> None:
     """Make the runs of figures that are not stored yet.
 
-    The number beside a figure is that of the runs of each of its curves. ``at_once`` seeds of every
+    Beside every figure stands the number of runs of each of its curves. ``at_once`` seeds of every
     curve come before the next ones.
     """
     from rblspi.core.cluster import dask_client

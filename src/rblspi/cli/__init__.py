@@ -91,7 +91,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _end(code: int, arguments: Sequence[str] | None) -> NoReturn:
-    if arguments is None:  # those of the process, whose work this was
+    if arguments is None:  # the process was started for this command
         end_process(code)
     sys.exit(code)
 
@@ -147,7 +147,7 @@ def _explain(error: BaseException, interrupted: bool) -> int:
 
 
 def _is_our_sentence(error: BaseException) -> bool:
-    """Whether code of a command raised this for what it was given, and not a package it called."""
+    """Whether a command raised this error itself, rather than a package that it called."""
     kinds = (ValueError, TypeError, ImportError, RuntimeError)
     packages = {"rblspi", *(c.function.__module__.split(".")[0] for c in commands().values())}
     return isinstance(error, kinds) and _package(_frames(error)[-1].f_globals) in packages
@@ -161,7 +161,7 @@ def _environment_that_raised(error: BaseException) -> str | None:
     owners = (frame.f_locals.get("self") for frame in reversed(frames))
     for owner in (owner for owner in owners if isinstance(owner, gym.Env)):
         if isinstance(owner, gym.Wrapper) and type(owner).__module__.startswith("gymnasium."):
-            owner = owner.unwrapped  # a check of what the environment does
+            owner = owner.unwrapped  # a wrapper that checks the environment
         ours = type(owner).__module__.startswith("rblspi.")
         return None if ours else type(owner).__name__
     return None

@@ -142,11 +142,11 @@ def _algorithm(name: str, policy: Path | None, save: Path | None) -> Algorithm:
     return found
 
 
-# The environment, and what is learnt about ---------------------------------------------------
+# The environment and its actions --------------------------------------------------------------
 
 
 def _number_of_actions(env: gym.Env[Any, Any] | None, actions: int | None) -> int | None:
-    """That of the environment, or what the user says."""
+    """The number of actions of the environment, or the one that was typed."""
     if env is None:
         return actions
     from rblspi.environments.lookup import discrete_actions

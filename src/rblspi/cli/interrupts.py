@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 Handler = Callable[[int, object], None]
 
-#: what asks a process to end; SIGHUP does not exist everywhere
+#: signals that ask a process to end; SIGHUP does not exist everywhere
 SIGNALS = [s for s in signal.Signals if s.name in ("SIGINT", "SIGTERM", "SIGHUP")]
 
 #: seconds in which a command that was interrupted may tidy up undisturbed
@@ -27,7 +27,7 @@ REMINDER = 0.5
 
 @contextmanager
 def handling(handler: Handler) -> Iterator[None]:
-    """Let a function handle these signals, apart from those that are ignored, as by ``nohup``.
+    """Let a function handle these signals, unless they are ignored, as ``nohup`` ignores SIGHUP.
 
     Only the main thread can handle signals; in any other one, nothing is changed. A handler that
     was installed in the meantime stays.
@@ -53,7 +53,7 @@ def handling(handler: Handler) -> Iterator[None]:
 
 
 def _install(handler: Handler | signal.Handlers) -> dict[signal.Signals, Any]:
-    """Handle the signals that are not ignored; returns what handled them before."""
+    """Handle the signals that are not ignored, and return their former handlers."""
     former = {number: signal.getsignal(number) for number in SIGNALS}
     heard = [number for number in SIGNALS if former[number] not in (signal.SIG_IGN, None)]
     return {number: signal.signal(number, handler) for number in heard}
@@ -61,7 +61,7 @@ def _install(handler: Handler | signal.Handlers) -> dict[signal.Signals, Any]:
 
 @contextmanager
 def interruptible() -> Iterator[Callable[[], bool]]:
-    """Raise KeyboardInterrupt at a signal; those that follow soon do not disturb the tidying up.
+    """Raise KeyboardInterrupt at a signal; signals soon afterwards do not disturb the tidying up.
 
     Python drops an exception that is raised while it deletes an object, and so do some packages, as
     PyArrow while it imports pandas. It is therefore raised again, as long as nobody handles it.

@@ -41,7 +41,7 @@ _FIELDS: dict[str, tuple[type, str]] = {
 
 
 class Plan(NamedTuple):
-    """What to run: the options of ``rblspi train`` that say what is learnt and kept."""
+    """The options of ``rblspi train`` that decide what is learnt and what is kept."""
 
     environment: options.OptionalEnvironmentArgument = None
     algorithm: Annotated[
@@ -117,7 +117,7 @@ class Plan(NamedTuple):
         return self.saved.file.resolve() == (self.save / AGENT).resolve()
 
     def completed(self, config: Path | None) -> Plan:
-        """The plan with what is not typed from a file, and with the folder that is meant."""
+        """The plan, completed from a file where nothing was typed, and with its folder."""
         if None not in (self.environment, self.env) and self.environment != self.env:
             raise ValueError(
                 f"{self.environment} and --env {self.env} name two environments: name one"
@@ -216,7 +216,7 @@ def identifier(agent: Agent, plan: Plan) -> str | None:
 
 
 def _env_settings(agent: Agent) -> dict[str, Any]:
-    """What the environment was made with, apart from what is registered for its id."""
+    """Arguments of the environment that differ from those registered for its id."""
     import gymnasium as gym
 
     from rblspi.environments.lookup import describe

@@ -36,7 +36,7 @@ def environment(
         expected = (TypeError, AssertionError, ImportError, gym.error.Error)
         if not passed and not isinstance(error, expected):
             raise
-        # The rest of the message is what Gymnasium adds for people who program.
+        # Gymnasium adds more for programmers.
         reason = (str(error).split(" was raised from")[0].splitlines() or [""])[0]
         if not isinstance(error, (ValueError, *expected)):
             reason = f"{type(error).__name__}: {reason}"
@@ -65,7 +65,7 @@ class Saved(NamedTuple):
         return self.actor.policy(explore)
 
     def stated(self) -> LinearPolicy | ValuePosterior:
-        """The policy, with what its file states of its values."""
+        """The policy, with the values that its file states."""
         from rblspi.policies import ValuePosterior
 
         return self.actor if isinstance(self.actor, ValuePosterior) else self.actor.policy()

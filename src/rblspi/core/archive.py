@@ -140,7 +140,7 @@ def _arrays(path: str | PathLike[str]) -> dict[str, NDArray[Any]]:
 
 
 def _array(data: bytes) -> NDArray[Any]:
-    """An array in NumPy's format; its size is compared with what its header announces."""
+    """An array in NumPy's format, whose size has to be the one that its header announces."""
     stream = io.BytesIO(data)
     if np.lib.format.read_magic(stream) != (1, 0):
         raise FileError("an array has another version of NumPy's format")
@@ -154,7 +154,7 @@ def _array(data: bytes) -> NDArray[Any]:
 
 
 def _plain(value: Any) -> Any:
-    """For what JSON does not know: numbers of NumPy as they are, anything else as its type."""
+    """Numbers and lists of NumPy as plain ones, and any other object as the name of its type."""
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
     return f"a {type(value).__name__}"

@@ -24,7 +24,7 @@ from numba.core import event
 
 Handler = Callable[[int, Any], Any]
 
-#: those whose handlers may raise an exception: requests to end, time limits, and users' own
+#: signals whose handlers may raise an exception: requests to end, time limits, and users' own
 _NAMES = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGBREAK", "SIGALRM", "SIGUSR1", "SIGUSR2")
 _SIGNALS = [number for number in signal.Signals if number.name in _NAMES]
 _LOCK = "numba:compiler_lock"

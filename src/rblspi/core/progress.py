@@ -1,4 +1,4 @@
-"""What a person sees while something takes its time: one bar, on the terminal's error stream."""
+"""Progress on the error stream: a bar on a terminal, lines elsewhere."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def say(message: str) -> None:
 
 @contextmanager
 def progress(total: float, quiet: bool = False) -> Iterator[Tell]:
-    """A bar that follows what it is told; nothing at all if ``quiet``.
+    """A progress bar that the yielded function updates; nothing at all if ``quiet``.
 
     Where standard error is not a terminal, the words are printed as a line now and then.
     """

@@ -39,7 +39,7 @@ class Setting(Generic[Value]):
 
 
 def settings_of(kind: type) -> dict[str, Setting[Any]]:
-    """The settings of a class by name, its own before those that it inherits."""
+    """The settings of a class by name, its own before inherited ones."""
     found: dict[str, Setting[Any]] = {}
     for base in kind.__mro__:
         for name, value in vars(base).items():
@@ -49,7 +49,7 @@ def settings_of(kind: type) -> dict[str, Setting[Any]]:
 
 
 def set_all(owner: Any, given: Mapping[str, Any]) -> None:
-    """Set all settings of an object, to what is given or to their defaults."""
+    """Set all settings of an object to the given values, or to their defaults."""
     settings = settings_of(type(owner))
     for name in given:
         if name not in settings:

@@ -34,7 +34,7 @@ COUNTED = {
     *("rblspi.data.transitions", "rblspi.policies.choice"),
 }
 
-#: makes runs of any kind; of what it imports, `_kind` says what a run uses
+#: makes runs of every kind; `_kind` names the modules that a run uses of those it imports
 TASKS = "rblspi.experiments.tasks"
 
 

@@ -50,8 +50,8 @@ from rblspi.experiments.definitions import Curve, Figure, Group, Panel, canonica
 from rblspi.features import basis_from_settings, basis_from_text
 from rblspi.registry import algorithm
 
-#: what has to hold for the value of a field, and what is said if it does not; a condition may also
-#: raise an error that says more
+#: a condition for the value of a field, and the words for a value that breaks it; a condition may
+#: also raise an error that says more
 Rule = tuple[Callable[[Any], object], str]
 Rules = tuple[Rule, ...]
 
@@ -124,7 +124,7 @@ def dump(figure: Figure) -> str:
 
 
 def _common(curves: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The fields, and among the settings those, that all curves have alike."""
+    """The fields and the settings that are the same in all curves."""
     first, *others = curves
     alike = {n: v for n, v in first.items() if all(other.get(n) == v for other in others)}
     tables = [curve["settings"] for curve in curves]

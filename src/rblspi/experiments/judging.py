@@ -35,7 +35,7 @@ CHANCE = (
 
 
 class Missing(LookupError):
-    """Why the runs that there are do not give what a claim needs."""
+    """The stored runs do not suffice for a claim; the message says why."""
 
 
 class Sample(NamedTuple):
@@ -230,14 +230,14 @@ def above(what: str, sample: Sample, line: float, counts: bool = True) -> Findin
 
 
 def less(what: str, a: Sample, b: Sample) -> Finding:
-    """The mean of the first is smaller than that of the second."""
+    """The mean of the first sample is smaller than the mean of the second."""
     runs = min(len(a.values), len(b.values))
     finding = Finding(what, difference_interval(a.values, b.values), 0.0, False, runs)
     return finding.within(a.least - b.most, a.most - b.least)
 
 
 def more(what: str, a: Sample, b: Sample, margin: float = 0.0) -> Finding:
-    """The mean of the first is larger than that of the second minus a margin."""
+    """The mean of the first sample is larger than the mean of the second minus a margin."""
     return less(what, a, b)._replace(line=0.0 - margin, above=True)
 
 

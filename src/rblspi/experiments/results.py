@@ -129,7 +129,7 @@ class FigureResult:
 
 
 def possible(curve: Curve, measure: Measure) -> Range:
-    """The range of a measure: an episode has at least one step and at most those of its limit."""
+    """The range of a measure: an episode has at least one step, and the step limit at most."""
     return (1.0, longest_episode(curve)) if measure == "length" else UNBOUNDED
 
 
@@ -145,8 +145,8 @@ def read(
     most : int, optional
         Read only runs whose seed is below this number.
     any_code : bool
-        Whether a curve may mix runs of different versions of the code. Otherwise it has those of
-        the present version or, if there are none, of the version that ran last.
+        Whether a curve may mix runs of different versions of the code. Otherwise it has the runs
+        of the present version or, if there are none, of the version that ran last.
     """
     curves = [_curve(store, curve, most, any_code) for curve in figure.curves]
     return FigureResult(figure, curves)

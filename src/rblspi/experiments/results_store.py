@@ -104,10 +104,10 @@ class Store:
         self._connection.close()
 
     def add(self, runs: Iterable[FinishedRun]) -> int:
-        """Commit finished runs, all or none; returns of how many less was stored before.
+        """Commit finished runs, all or none; returns how many of them changed the file.
 
-        A run that is stored already stays as it is, unless only means of its episodes are stored
-        and now come episodes, or means that make these.
+        A run that is stored already stays as it is, unless only means over blocks of episodes are
+        stored, and the new run has its episodes or means over parts of these blocks.
         """
         try:
             with self.transaction():
@@ -151,7 +151,7 @@ class Store:
         return dict(self._query(wanted, curve.digest))
 
     def blocks(self, curve: Curve) -> dict[tuple[int, str], int]:
-        """How many episodes are behind an entry of a run, by seed and version of the code."""
+        """The number of episodes in a block of every run, by seed and version of the code."""
         wanted = "SELECT seed, code, block FROM runs WHERE curve = ?"
         return {(seed, code): n for seed, code, n in self._query(wanted, curve.digest)}
 

@@ -176,7 +176,7 @@ def local_processes(jobs: int) -> Executor:
 
 @contextmanager
 def _parent_only() -> Iterator[None]:
-    """Hold back what a terminal sends to all processes; those started meanwhile never hear it."""
+    """Block the signals of a terminal; processes that are started meanwhile never receive them."""
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
         return

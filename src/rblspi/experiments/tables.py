@@ -69,7 +69,7 @@ RANGES: dict[str, tuple[float, float]] = {
 
 
 def require_known(path: Path) -> None:
-    """Check, before hours of runs, that a name is that of a table in CSV."""
+    """Check, before hours of runs, that a file name ends as a table in CSV does."""
     if not path.name.lower().endswith((".csv", ".csv.gz")):
         raise TableError(f"cannot use {path}: the name must end in .csv or .csv.gz")
 
@@ -93,8 +93,8 @@ def export(figures: Iterable[FigureResult], path: Path, *, blocks: bool = False)
     curves: dict[str, tuple[CurveResult, int]] = {}
     for figure in figures:
         for digest, result in figure.curves.items():
-            # A block that divides the run leaves no episode out, and one that divides those of all
-            # figures serves them all.
+            # A block that divides the run leaves no episode out. One that divides the blocks of
+            # all figures serves all figures.
             _, other = curves.get(digest, (result, result.curve.episodes))
             block = figure.figure.block_of(result.curve.episodes) if blocks else 1
             curves[digest] = (result, math.gcd(block, other))
@@ -138,8 +138,8 @@ def read_runs(path: Path) -> list[FinishedRun]:
     Parameters
     ----------
     path : Path
-        A table that `export` wrote. It does not say what came out of evaluations of the greedy
-        policy: such runs are read as runs without.
+        A table that `export` wrote. It leaves out evaluations of the greedy policy, so that runs
+        with evaluations are read as runs without.
 
     Raises
     ------
@@ -160,7 +160,7 @@ def read_runs(path: Path) -> list[FinishedRun]:
 
 
 def contradictions(runs: Iterable[FinishedRun], store: Store) -> list[FinishedRun]:
-    """Runs whose seed and code are in a store with other numbers.
+    """Runs that a store has with the same seed and code, but with other numbers.
 
     The same code with the same seed gives the same run, unless processors round otherwise.
     """

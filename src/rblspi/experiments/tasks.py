@@ -17,8 +17,8 @@ from rblspi.experiments.definitions import CHECKPOINTS, Curve, Measure, Run
 from rblspi.registry import algorithm
 from rblspi.rollout.evaluate import evaluate
 
-#: what is known of every episode of an online run, or of a block of them by its mean: the length,
-#: the return, and whether it was shorter than the step limit
+#: the arrays of an online run, with an entry for every episode or the mean of every block: the
+#: length, the return, and whether the episode was shorter than the step limit
 SERIES = ("length", "return", "under_limit")
 #: the arrays of a run, or of several, by name
 Arrays = dict[str, NDArray[Any]]

@@ -1,4 +1,4 @@
-"""A policy that decides, and writes down what it decided and what came of it."""
+"""A policy at work: it decides, and logs its decisions and their outcomes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Decision(NamedTuple):
     action: Any
 
 
-#: what is said of an outcome; the first two have to be
+#: the fields of an outcome; the first two are required
 _OUTCOME = ("id", "reward", "next_state", "terminated", "truncated", "elapsed")
 
 
@@ -204,7 +204,7 @@ class Decisions:
         truncated: bool = False,
         elapsed: float | None = None,
     ) -> bool:
-        """Record what came of a decision; returns whether that is new.
+        """Record the outcome of a decision; returns whether it is new.
 
         Outcomes may arrive in any order, and the same one any number of times.
 
