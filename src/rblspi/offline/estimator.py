@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import KW_ONLY, dataclass, field, fields
 from os import PathLike
 from typing import Any, NamedTuple, Self
@@ -32,6 +32,11 @@ from rblspi.registry import name_of
 
 #: parameters that a policy holds in another form, or does not need
 _NOT_IN_PROVENANCE = ("basis", "actions", "observation_space", "initial_policy", "columns")
+
+
+def checked(default: Any, rule: Callable[[str, Any], Any]) -> Any:
+    """A parameter that ``fit`` checks by ``rule(name, value)``, unless it is None by default."""
+    return field(default=default, metadata={"check": rule})
 
 
 class NotFittedError(ValueError, AttributeError):
@@ -65,7 +70,7 @@ class Estimator(ABC):
     basis: BasisLike | None = None
     actions: int | None = None
     _: KW_ONLY
-    discount: float = 0.99
+    discount: float = checked(0.99, check.fraction)
     observation_space: gym.Space[Any] | None = None
     columns: Columns | None = None
 
@@ -94,8 +99,10 @@ class Estimator(ABC):
         return sums_of_policy(problem, policy, chunks, previous)
 
     def _check(self) -> None:
-        """Check the parameters that `Problem.of` does not check."""
-        check.fraction("discount", self.discount)
+        for f in fields(self):
+            value = getattr(self, f.name, None)
+            if "check" in f.metadata and not (value is None and f.default is None):
+                f.metadata["check"](f.name, value)
 
     def _conclude(self, problem: Problem, sums: PolicySums) -> None:
         """Set the fitted attributes that follow from the final sums."""

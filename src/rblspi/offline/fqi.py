@@ -10,7 +10,7 @@ import numpy as np
 
 from rblspi.core import check
 from rblspi.data.transitions import Transitions
-from rblspi.offline.estimator import Solution
+from rblspi.offline.estimator import Solution, checked
 from rblspi.offline.fitted_q import fitted_q_iteration
 from rblspi.offline.model_selection import RIDGE
 from rblspi.offline.policy_iteration import OnIteration
@@ -68,18 +68,12 @@ class FQI(PolicyLearner):
     """
 
     _: KW_ONLY
-    max_iterations: int = 500
-    tolerance: float = 1e-3
-    ridge: float | None = None
+    max_iterations: int = checked(500, check.count)
+    tolerance: float = checked(1e-3, check.positive)
+    ridge: float | None = checked(None, check.positive)
 
     limits_: tuple[float, float] = field(init=False)
     ridge_: float = field(init=False)
-
-    def _check(self) -> None:
-        super()._check()
-        check.positive("tolerance", self.tolerance)
-        if self.ridge is not None:
-            check.positive("ridge", self.ridge)
 
     def _find(
         self, problem: Problem, chunks: Iterable[Transitions], callback: OnIteration | None

@@ -17,6 +17,7 @@ import gymnasium as gym
 from rblspi.core import check
 from rblspi.data.transitions import Transitions, joined
 from rblspi.offline.accumulation import MOST_ROWS, Data, first_rows
+from rblspi.offline.estimator import checked
 from rblspi.offline.fitted_q import fitted_q_iteration
 from rblspi.offline.lstd import Bayesian, LeastSquares
 from rblspi.offline.model_selection import Judge
@@ -34,13 +35,9 @@ class PolicyIteration(PolicyLearner):
     """Finds a policy, with one pass over the transitions for every policy that is evaluated."""
 
     _: KW_ONLY
-    max_iterations: int = 20
-    tolerance: float = 1e-6
+    max_iterations: int = checked(20, check.count)
+    tolerance: float = checked(1e-6, check.not_negative)
     initial_policy: PolicyFunction | None = None
-
-    def _check(self) -> None:
-        super()._check()
-        check.not_negative("tolerance", self.tolerance)
 
     def _find(
         self, problem: Problem, chunks: Iterable[Transitions], callback: OnIteration | None
@@ -205,11 +202,7 @@ class BLSPI(PolicyIteration, Bayesian):
     """
 
     _: KW_ONLY
-    pessimism: float = 0.0
-
-    def _check(self) -> None:
-        super()._check()
-        check.not_negative("pessimism", self.pessimism)
+    pessimism: float = checked(0.0, check.not_negative)
 
     def _kept(
         self, found: Result, initial: BatchPolicy, problem: Problem, chunks: Iterable[Transitions]

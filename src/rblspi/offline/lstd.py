@@ -20,9 +20,15 @@ from rblspi.model.evidence import posterior_by_evidence, shrinkage
 from rblspi.model.posterior import ConditionWarning, Posterior
 from rblspi.model.statistics import Statistics
 from rblspi.offline.accumulation import Data, require_finite
-from rblspi.offline.estimator import Estimator, Solution, numerical_rank
+from rblspi.offline.estimator import Estimator, Solution, checked, numerical_rank
 from rblspi.offline.problem import PolicySums, Problem, sample_observations
-from rblspi.policies.given import FunctionPolicy, ListedActions, PolicyFunction, first_action
+from rblspi.policies.given import (
+    BatchPolicy,
+    FunctionPolicy,
+    ListedActions,
+    PolicyFunction,
+    first_action,
+)
 
 #: What `fit` accepts as the policy: a function, the actions it takes, or nothing.
 PolicyLike: TypeAlias = PolicyFunction | NDArray[Any] | None
@@ -59,11 +65,7 @@ class LeastSquares(Estimator):
     """Solves A theta = b for the weights; the base of LSTD and LSPI."""
 
     _: KW_ONLY
-    ridge: float = 1e-6
-
-    def _check(self) -> None:
-        super()._check()
-        check.not_negative("ridge", self.ridge)
+    ridge: float = checked(1e-6, check.not_negative)
 
     def _solve(self, problem: Problem, sums: PolicySums) -> Solution:
         return Solution(*solve(sums.statistics, self.ridge, problem.constant))
@@ -74,16 +76,9 @@ class Bayesian(Estimator):
     """Computes the posterior given b = A theta + noise; the base of BLSTD and BLSPI."""
 
     _: KW_ONLY
-    prior_precision: float | None = None
-    noise_precision: float | None = None
-    ridge: float = 1e-6
-
-    def _check(self) -> None:
-        super()._check()
-        check.positive("ridge", self.ridge)
-        for name in ("prior_precision", "noise_precision"):
-            if getattr(self, name) is not None:
-                check.positive(name, getattr(self, name))
+    prior_precision: float | None = checked(None, check.positive)
+    noise_precision: float | None = checked(None, check.positive)
+    ridge: float = checked(1e-6, check.positive)
 
     def _solve(self, problem: Problem, sums: PolicySums) -> Solution:
         require_finite(sums.statistics.gram, sums.statistics.cross, *sums.td_errors)
@@ -148,28 +143,6 @@ class PolicyEvaluation(Estimator):
         errors: Vector = log.rewards + ahead - now
         return errors
 
-    def _sums_under(
-        self, policy: PolicyLike, problem: Problem, chunks: Iterable[Transitions]
-    ) -> PolicySums:
-        if problem.actions is None and policy is not None:
-            raise ValueError(
-                "policy is given, but states are valued (actions=None) under the policy that "
-                "collected the data; set actions to evaluate another one"
-            )
-        if problem.actions is None:
-            return self._pass(problem, chunks, first_action)
-        if policy is None:
-            raise ValueError(
-                "policy=None: actions are valued under a policy; give a function of the next "
-                "observations, or an array of next actions"
-            )
-        if callable(policy):
-            return self._pass(problem, chunks, FunctionPolicy(policy))
-        listed = ListedActions(np.asarray(policy))
-        sums = self._pass(problem, chunks, listed)
-        listed.require_exhausted()
-        return sums
-
     def _settle(
         self,
         problem: Problem,
@@ -177,10 +150,30 @@ class PolicyEvaluation(Estimator):
         policy: PolicyLike,
         before: PolicySums | None = None,
     ) -> Self:
-        sums = self._sums_under(policy, problem, chunks)
+        evaluated = _batch_policy(policy, problem)
+        sums = self._pass(problem, chunks, evaluated)
+        if isinstance(evaluated, ListedActions):
+            evaluated.require_exhausted()
         self._conclude(problem, sums if before is None else before.merge(sums))
         self.policy_ = policy if callable(policy) else None
         return self
+
+
+def _batch_policy(policy: PolicyLike, problem: Problem) -> BatchPolicy:
+    """The policy that is evaluated; for values of states it is the one that collected the data."""
+    if problem.actions is None and policy is not None:
+        raise ValueError(
+            "policy is given, but states are valued (actions=None) under the policy that "
+            "collected the data; set actions to evaluate another one"
+        )
+    if problem.actions is None:
+        return first_action
+    if policy is None:
+        raise ValueError(
+            "policy=None: actions are valued under a policy; give a function of the next "
+            "observations, or an array of next actions"
+        )
+    return FunctionPolicy(policy) if callable(policy) else ListedActions(np.asarray(policy))
 
 
 @dataclass(eq=False, repr=False)

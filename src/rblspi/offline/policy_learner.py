@@ -82,10 +82,6 @@ class PolicyLearner(Estimator):
     ) -> None:
         """Find the policy, and set the fitted attributes."""
 
-    def _check(self) -> None:
-        super()._check()
-        check.count("max_iterations", self.max_iterations)
-
     def _problem(self, chunks: Iterable[Transitions], look: bool = True) -> Problem:
         self._check()
         discount, space = self.discount, self.observation_space
