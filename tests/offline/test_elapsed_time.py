@@ -13,7 +13,7 @@ from rblspi.data import Transitions
 from rblspi.offline import compare, data_report, estimates, policy_value, trust
 from rblspi.offline.episodes import episodes_of
 from rblspi.offline.fitted_q import attainable
-from rblspi.offline.importance_sampling import per_decision, self_normalised
+from rblspi.offline.importance_sampling import per_decision
 from rblspi.offline.model_selection import Judge
 from rblspi.offline.paths import first_states, follow
 from rblspi.offline.values import SecondEstimate
@@ -241,8 +241,9 @@ def test_importance_sampling_on_policy_is_the_mean_return():
     )
     episodes = episodes_of(log, always(0), OneHot(), ACTIONS, DISCOUNT)
     ratios, expected = np.ones(log.size), returns_of(log, DISCOUNT)
-    for method in (per_decision, self_normalised):
-        assert method(episodes, ratios, 0.95).mean == pytest.approx(expected.mean(), rel=1e-12)
+    for normalised in (False, True):
+        found = per_decision(episodes, ratios, 0.95, normalised)
+        assert found.mean == pytest.approx(expected.mean(), rel=1e-12)
 
 
 def test_doubly_robust_estimates_of_logged_episodes_are_their_returns():

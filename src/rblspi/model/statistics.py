@@ -13,6 +13,7 @@ Transitions that take different times tau have a discount each, gamma^tau in pla
 
 from __future__ import annotations
 
+from operator import add
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -68,9 +69,7 @@ class Statistics(NamedTuple):
                 f"statistics of {self.actions} actions x {self.features} features do not merge "
                 f"with those of {other.actions} x {other.features}"
             )
-        return Statistics(
-            self.gram + other.gram, self.cross + other.cross, self.count + other.count
-        )
+        return Statistics(*map(add, self, other))
 
 
 class TDErrorSums(NamedTuple):
@@ -108,7 +107,7 @@ class TDErrorSums(NamedTuple):
 
     def merge(self, other: TDErrorSums) -> TDErrorSums:
         """Sums over both sets of transitions."""
-        return TDErrorSums(*(ours + theirs for ours, theirs in zip(self, other, strict=True)))
+        return TDErrorSums(*map(add, self, other))
 
     def squared_td_errors(self, statistics: Statistics, theta: Vector) -> float:
         """The sum of the squared TD errors of some weights, shape (k,), never below 0."""

@@ -96,7 +96,11 @@ def over_chunks(
     work: Callable[[Transitions], Result],
     merge: Callable[[Result, Result], Result],
 ) -> Result:
-    """Apply a function to every chunk, here or on a cluster, and merge the results in order."""
+    """Apply a function to every chunk, here or on a cluster, and merge the results in order.
+
+    Sums along episodes that go on in the next chunk merge, too, if a result says how what was
+    carried into its chunk would have entered it, and what is carried on.
+    """
 
     def over_partition(partition: Iterable[Transitions]) -> Result | None:
         return _merged((work(conformed(chunk)) for chunk in partition), merge)

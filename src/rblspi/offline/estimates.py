@@ -15,12 +15,7 @@ from rblspi.model.statistics import Statistics
 from rblspi.offline.accumulation import Data
 from rblspi.offline.doubly_robust import cross_fitted, doubly_robust, marginalised_doubly_robust
 from rblspi.offline.episodes import Episodes, episodes_of
-from rblspi.offline.importance_sampling import (
-    marginalised,
-    per_decision,
-    ratios_of,
-    self_normalised,
-)
+from rblspi.offline.importance_sampling import marginalised, per_decision, ratios_of
 from rblspi.offline.influence import Estimate, estimate, unknown
 from rblspi.offline.linear_values import (
     DIVERGES,
@@ -136,7 +131,7 @@ def estimates(
             modelled.append(doubly_robust(episodes, halves, ratios, confidence))
             whole_episodes = [
                 per_decision(episodes, ratios, confidence),
-                self_normalised(episodes, ratios, confidence),
+                per_decision(episodes, ratios, confidence, normalised=True),
             ]
         else:
             left_out = (

@@ -240,10 +240,15 @@ class Estimator(ABC):
     def _problem(self, chunks: Iterable[Transitions], look: bool = True) -> Problem:
         """Check the parameters, and define with them what is estimated from the data."""
         self._check()
+        self.basis_, actions = self._basis_and_actions(chunks)
+        space = self.observation_space
+        return Problem.of(self.basis_, actions, self.discount, space, chunks, look)
+
+    def _basis_and_actions(self, chunks: Iterable[Transitions]) -> tuple[BasisLike, int | None]:
+        """Those that are used, which some estimators choose by the data."""
         if self.basis is None:
             raise ValueError("basis=None: name the basis in which values are estimated")
-        self.basis_, space = self.basis, self.observation_space
-        return Problem.of(self.basis_, self.actions, self.discount, space, chunks, look)
+        return self.basis, self.actions
 
     def policy(self, env: gym.Env[Any, Any] | str | None = None) -> LinearPolicy:
         """The policy that takes the best action by the estimated action values.

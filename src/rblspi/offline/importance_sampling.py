@@ -122,21 +122,16 @@ def _discounts(episodes: Episodes, horizon: int) -> Matrix:
     return discounts
 
 
-def per_decision(episodes: Episodes, ratios: Vector, confidence: float) -> Estimate:
-    """Per-decision importance sampling, with weights as they are."""
-    return _estimate("per-decision IS", episodes, weights_of(episodes, ratios), confidence)
-
-
-def self_normalised(episodes: Episodes, ratios: Vector, confidence: float) -> Estimate:
-    """Per-decision importance sampling with weights that sum to one at every step."""
-    weights = weights_of(episodes, ratios).normalised()
-    return _estimate("self-normalised IS", episodes, weights, confidence, normalised=True)
-
-
-def _estimate(
-    method: str, episodes: Episodes, weights: Weights, confidence: float, normalised: bool = False
+def per_decision(
+    episodes: Episodes, ratios: Vector, confidence: float, normalised: bool = False
 ) -> Estimate:
-    """The interval from the least to the greatest value that the log allows."""
+    """Per-decision importance sampling, with weights as they are or with a mean of 1 at every step.
+
+    The interval is from the least to the greatest value that the log allows.
+    """
+    method = "self-normalised IS" if normalised else "per-decision IS"
+    weights = weights_of(episodes, ratios)
+    weights = weights.normalised() if normalised else weights
     discount, low_high = episodes.problem.discount, []
     if discount == 1.0 and weights.beyond.any():
         return unknown(

@@ -11,6 +11,7 @@ import numpy as np
 
 from rblspi.core import check
 from rblspi.data.transitions import Transitions
+from rblspi.features import BasisLike
 from rblspi.offline.accumulation import Data, over_chunks
 from rblspi.offline.estimator import Estimator
 from rblspi.offline.model_selection import Selection, candidates, select
@@ -82,15 +83,12 @@ class PolicyLearner(Estimator):
     ) -> None:
         """Find the policy, and set the fitted attributes."""
 
-    def _problem(self, chunks: Iterable[Transitions], look: bool = True) -> Problem:
-        self._check()
-        discount, space = self.discount, self.observation_space
-        actions, basis, self.selection_ = self._number_of_actions(chunks), self.basis, None
-        if basis is None:
-            self.selection_ = select(chunks, actions, discount, space)
-            basis = self.selection_.basis
-        self.basis_ = basis
-        return Problem.of(basis, actions, discount, space, chunks, look)
+    def _basis_and_actions(self, chunks: Iterable[Transitions]) -> tuple[BasisLike, int | None]:
+        actions, self.selection_ = self._number_of_actions(chunks), None
+        if self.basis is not None:
+            return self.basis, actions
+        self.selection_ = select(chunks, actions, self.discount, self.observation_space)
+        return self.selection_.basis, actions
 
     def _number_of_actions(self, chunks: Iterable[Transitions]) -> int:
         if self.actions is not None:
