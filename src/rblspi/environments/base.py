@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar, NamedTuple
 
 import gymnasium as gym
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from rblspi.core.compiled import is_compiled
 from rblspi.core.types import Array, Vector
@@ -31,12 +31,6 @@ class Dynamics(NamedTuple):
     state_size: int
 
 
-def constants(domain: Any) -> Vector:
-    """The numbers of a domain that is a dataclass, in the order of its fields."""
-    names = [field.name for field in dataclasses.fields(domain) if field.name != "render_mode"]
-    return np.concatenate([np.ravel(getattr(domain, name)) for name in names], dtype=np.float64)
-
-
 class CompiledEnvironment(gym.Env[Any, Any]):
     """A Gymnasium environment whose dynamics are compiled functions.
 
@@ -53,10 +47,10 @@ class CompiledEnvironment(gym.Env[Any, Any]):
         Needs a subclass that implements `draw`. ``gymnasium.make(..., render_mode="human")`` shows
         the pictures in a window.
 
-    Notes
-    -----
-    A domain with many constants is a dataclass: its fields are the arguments of the constructor,
-    and `constants` makes the parameters of the compiled functions of them.
+    See Also
+    --------
+    Domain : for dynamics with many constants.
+    FiniteEnvironment : for finitely many states.
     """
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 30}  # noqa: RUF012
@@ -123,6 +117,35 @@ class CompiledEnvironment(gym.Env[Any, Any]):
         canvas = Canvas()
         self.draw(canvas)
         return canvas.picture()
+
+
+@dataclass(eq=False, repr=False)
+class Domain(CompiledEnvironment):
+    """An environment over a Box whose constants are the fields of a dataclass.
+
+    A subclass names its compiled ``functions``, reset and step, and the number of its ``actions``.
+    The functions get the fields as their parameters, in the order of the fields.
+    """
+
+    functions: ClassVar[tuple[Callable[..., Any], Callable[..., Any]]]
+    actions: ClassVar[int]
+
+    render_mode: str | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        names = [one.name for one in fields(self) if one.name != "render_mode"]
+        constants = np.concatenate([np.ravel(getattr(self, n)) for n in names], dtype=np.float64)
+        low, high = (np.array(bound, np.float64) for bound in self.bounds())
+        super().__init__(
+            Dynamics(*self.functions, constants, state_size=len(low)),
+            gym.spaces.Box(low, high, dtype=np.float64),
+            gym.spaces.Discrete(self.actions),
+            self.render_mode,
+        )
+
+    def bounds(self) -> tuple[ArrayLike, ArrayLike]:
+        """The lowest and the highest value of every number in the state."""
+        raise NotImplementedError
 
 
 #: methods that compiled code replaces: a subclass with its own has to run as Python

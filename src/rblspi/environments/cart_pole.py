@@ -25,13 +25,13 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
+from numpy.typing import ArrayLike
 
 from rblspi.core.compiled import jit
 from rblspi.core.types import Array
-from rblspi.environments.base import CompiledEnvironment, Dynamics, constants
-from rblspi.environments.rendering import BLUE, GREY, INK, PALE, RED, Canvas, box, placed
+from rblspi.environments.base import Domain
+from rblspi.environments.rendering import RED, Canvas, draw_cart, draw_track, drawn_sizes
 
 
 @jit
@@ -74,7 +74,7 @@ def step(parameters: Array, state: Array, action: int, rng: Any) -> tuple[float,
 
 
 @dataclass(eq=False, repr=False)
-class CartPole(CompiledEnvironment):
+class CartPole(Domain):
     """Cart pole; action 0 pushes the cart left, action 1 right.
 
     The state that fails lies past a limit, and nothing limits the velocities, so the
@@ -92,7 +92,9 @@ class CartPole(CompiledEnvironment):
     step_reward, failure_reward : float
     """
 
-    metadata = CompiledEnvironment.metadata | {"render_fps": 50}
+    metadata = Domain.metadata | {"render_fps": 50}
+    functions = reset, step
+    actions = 2
 
     gravity: float = 9.8
     cart_mass: float = 1.0
@@ -105,15 +107,10 @@ class CartPole(CompiledEnvironment):
     start: float = 0.05
     step_reward: float = 1.0
     failure_reward: float = 0.0
-    render_mode: str | None = None
 
-    def __post_init__(self) -> None:
-        super().__init__(
-            Dynamics(reset, step, constants(self), state_size=4),
-            gym.spaces.Box(-np.inf, np.inf, (4,), dtype=np.float64),
-            gym.spaces.Discrete(2),
-            self.render_mode,
-        )
+    def bounds(self) -> tuple[ArrayLike, ArrayLike]:
+        """The lowest and the highest value of every number in the state."""
+        return [-np.inf] * 4, [np.inf] * 4
 
     def draw(self, canvas: Canvas) -> None:
         """Draw the cart on its track, the pole, and the angles at which it has fallen."""
@@ -124,34 +121,5 @@ class CartPole(CompiledEnvironment):
             reach = 1.12 * length
             end = (position + reach * math.sin(limit), reach * math.cos(limit))
             canvas.line([(position, 0.0), end], RED, 1.2, dash=6)
-        draw_cart(canvas, position, angle, self.edge, self.length)
-
-
-def drawn_sizes(edge: float, length: float) -> tuple[float, float]:
-    """Sizes of the pole and of the cart in a picture of a track that reaches to the edge.
-
-    The pole is drawn longer than it is, or it would be small beside the track.
-    """
-    return 1.6 * edge / 2.4 * length / 0.5, 0.25 * edge / 2.4
-
-
-def draw_cart(canvas: Canvas, position: float, angle: float, edge: float, length: float) -> None:
-    """Draw the cart on its track, and the pole, whose half length is given."""
-    length, cart = drawn_sizes(edge, length)
-    ground, axle = -1.45 * cart, (position, 0.0)
-    canvas.line([(canvas.left, ground), (canvas.right, ground)], PALE, 2)
-    canvas.line([(-edge, ground), (edge, ground)], INK, 3)
-    for x in (-edge, edge):
-        stop = box(0.12 * cart, 2.6 * cart)
-        canvas.polygon(placed(stop, (x, ground - 0.6 * cart)), fill=RED)
-        canvas.text((x, ground - 1.3 * cart), f"{x:+g}", 13, GREY)
-    for x in np.linspace(-edge, edge, 9)[1:-1]:
-        canvas.line([(x, ground), (x, ground - 0.3 * cart)], INK, 1.5)
-    canvas.text((0.0, ground - 1.3 * cart), "0", 13, GREY)
-    for x in (-0.7 * cart, 0.7 * cart):
-        canvas.circle((position + x, ground + 0.4 * cart), 0.4 * cart, fill=INK)
-        canvas.circle((position + x, ground + 0.4 * cart), 0.15 * cart, fill=PALE)
-    canvas.polygon(placed(box(2.6 * cart, 0.95 * cart), (position, ground + 0.7 * cart)), fill=INK)
-    tip = (position + length * math.sin(angle), length * math.cos(angle))
-    canvas.line([axle, tip], BLUE, 9)
-    canvas.circle(axle, 0.3 * cart, fill=PALE, outline=INK, width=2)
+        draw_cart(canvas, position, angle, length, cart)
+        draw_track(canvas, self.edge, cart)

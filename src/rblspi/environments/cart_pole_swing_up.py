@@ -25,15 +25,22 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
+from numpy.typing import ArrayLike
 
 from rblspi.core import check
 from rblspi.core.compiled import jit
 from rblspi.core.types import Array
-from rblspi.environments.base import CompiledEnvironment, Dynamics, constants
-from rblspi.environments.cart_pole import accelerations, draw_cart, drawn_sizes
-from rblspi.environments.rendering import GREEN, Canvas, placed
+from rblspi.environments.base import Domain
+from rblspi.environments.cart_pole import accelerations
+from rblspi.environments.rendering import (
+    GREEN,
+    Canvas,
+    draw_cart,
+    draw_track,
+    drawn_sizes,
+    placed,
+)
 
 
 @jit
@@ -81,7 +88,7 @@ def _euler_step(parameters: Array, state: Array, action: int) -> tuple[float, bo
 
 
 @dataclass(eq=False, repr=False)
-class CartPoleSwingUp(CompiledEnvironment):
+class CartPoleSwingUp(Domain):
     """Cart-pole swing-up; actions 0, 1, 2 push the cart left, not at all, right.
 
     Parameters
@@ -104,7 +111,9 @@ class CartPoleSwingUp(CompiledEnvironment):
         factor, ``gym.make(..., hold=10, max_episode_steps=100)``, to have the same task.
     """
 
-    metadata = CompiledEnvironment.metadata | {"render_fps": 100}
+    metadata = Domain.metadata | {"render_fps": 100}
+    functions = reset, step
+    actions = 3
 
     gravity: float = 9.8
     cart_mass: float = 1.0
@@ -121,17 +130,15 @@ class CartPoleSwingUp(CompiledEnvironment):
     max_velocity: float = 5.0
     max_spin: float = 10.0
     hold: int = 1
-    render_mode: str | None = None
 
     def __post_init__(self) -> None:
         check.count("hold", self.hold)
+        super().__post_init__()
+
+    def bounds(self) -> tuple[ArrayLike, ArrayLike]:
+        """The lowest and the highest value of every number in the state."""
         high = np.array([self.edge, self.max_velocity, 1.0, 1.0, self.max_spin])
-        super().__init__(
-            Dynamics(reset, step, constants(self), state_size=5),
-            gym.spaces.Box(-high, high, dtype=np.float64),
-            gym.spaces.Discrete(3),
-            self.render_mode,
-        )
+        return -high, high
 
     def draw(self, canvas: Canvas) -> None:
         """Draw the cart, the pole, and the sector in which it is rewarded."""
@@ -142,6 +149,5 @@ class CartPoleSwingUp(CompiledEnvironment):
         rim = length * np.column_stack([np.sin(arc), np.cos(arc)])
         sector = placed(np.vstack([[(0.0, 0.0)], rim]), (position, 0.0))
         canvas.polygon(sector, fill=(GREEN, 0.24 if abs(position) < self.centre else 0.06))
-        ground = -1.45 * cart
-        canvas.line([(-self.centre, ground), (self.centre, ground)], GREEN, 8)
-        draw_cart(canvas, position, math.atan2(sine, cosine), self.edge, self.length)
+        draw_cart(canvas, position, math.atan2(sine, cosine), length, cart)
+        draw_track(canvas, self.edge, cart, self.centre)

@@ -26,13 +26,13 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
+from numpy.typing import ArrayLike
 
 from rblspi.core.compiled import jit
 from rblspi.core.types import Array
-from rblspi.environments.base import CompiledEnvironment, Dynamics, constants
-from rblspi.environments.rendering import BLUE, GREY, INK, ORANGE, PALE, Canvas, box, placed
+from rblspi.environments.base import Domain
+from rblspi.environments.rendering import GREY, ORANGE, Canvas, draw_cart
 
 #: orders of the two integrators
 EULER, RUNGE_KUTTA = 1, 4
@@ -81,7 +81,7 @@ def step(parameters: Array, state: Array, action: int, rng: Any) -> tuple[float,
 
 
 @dataclass(eq=False, repr=False)
-class InvertedPendulum(CompiledEnvironment):
+class InvertedPendulum(Domain):
     """Inverted pendulum; actions 0, 1, 2 push the cart left, not at all, right.
 
     A pendulum that falls may be past the fall angle when the step ends, at any speed, so the
@@ -101,7 +101,9 @@ class InvertedPendulum(CompiledEnvironment):
         Of the integrator: 4 for Runge and Kutta's, 1 for Euler's.
     """
 
-    metadata = CompiledEnvironment.metadata | {"render_fps": 10}
+    metadata = Domain.metadata | {"render_fps": 10}
+    functions = reset, step
+    actions = 3
 
     gravity: float = 9.8
     pendulum_mass: float = 2.0
@@ -115,40 +117,27 @@ class InvertedPendulum(CompiledEnvironment):
     step_reward: float = 0.0
     fall_reward: float = -1.0
     order: int = RUNGE_KUTTA
-    render_mode: str | None = None
 
     def __post_init__(self) -> None:
         if self.order not in (EULER, RUNGE_KUTTA):
             raise ValueError(f"order={self.order} is neither {RUNGE_KUTTA} nor {EULER}")
-        super().__init__(
-            Dynamics(reset, step, constants(self), state_size=2),
-            gym.spaces.Box(-np.inf, np.inf, (2,), dtype=np.float64),
-            gym.spaces.Discrete(3),
-            self.render_mode,
-        )
+        super().__post_init__()
+
+    def bounds(self) -> tuple[ArrayLike, ArrayLike]:
+        """The lowest and the highest value of every number in the state."""
+        return [-np.inf] * 2, [np.inf] * 2
 
     def draw(self, canvas: Canvas) -> None:
         """Draw the pendulum on its cart, with the angle between it and the vertical."""
         angle, velocity = self.state
-        length = 2 * self.length
-        tip = (length * math.sin(angle), length * math.cos(angle))
+        length, cart = 2 * self.length, 0.5 * self.length
         canvas.view(-1.8 * length, 1.8 * length, -0.75 * length, 1.65 * length)
-        ground = -0.34 * length
-        corners = [(canvas.right, canvas.bottom), (canvas.left, canvas.bottom)]
-        canvas.polygon([(canvas.left, ground), (canvas.right, ground), *corners], fill="#eceff1")
-        canvas.line([(canvas.left, ground), (canvas.right, ground)], GREY, 1.5)
         canvas.line([(0.0, 0.0), (0.0, 1.25 * length)], GREY, 1.2, dash=5)
         arc = np.linspace(0.0, angle, 40)
         sector = 0.62 * length * np.column_stack([np.sin(arc), np.cos(arc)])
         canvas.polygon(np.vstack([[(0.0, 0.0)], sector]), fill=(ORANGE, 0.24))
         canvas.line(sector, ORANGE, 2)
-        for x in (-0.2 * length, 0.2 * length):
-            canvas.circle((x, ground + 0.08 * length), 0.08 * length, fill=INK)
-            canvas.circle((x, ground + 0.08 * length), 0.03 * length, fill=PALE)
-        cart = placed(box(0.72 * length, 0.2 * length), (0.0, ground + 0.14 * length))
-        canvas.polygon(cart, fill=INK)
-        canvas.line([(0.0, 0.0), tip], BLUE, 11)
-        canvas.circle((0.0, 0.0), 0.05 * length, fill=PALE, outline=INK, width=2)
+        draw_cart(canvas, 0.0, angle, length, cart)
         canvas.text(
             (canvas.left + 0.1 * length, canvas.top - 0.12 * length),
             f"{math.degrees(angle):+.1f}°   {math.degrees(velocity):+.0f}°/s",

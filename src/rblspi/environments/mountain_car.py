@@ -19,12 +19,12 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
+from numpy.typing import ArrayLike
 
 from rblspi.core.compiled import jit
 from rblspi.core.types import Array
-from rblspi.environments.base import CompiledEnvironment, Dynamics, constants
+from rblspi.environments.base import Domain
 from rblspi.environments.rendering import BLUE, GREEN, GREY, INK, PALE, RED, Canvas, placed
 
 
@@ -52,7 +52,7 @@ def step(parameters: Array, state: Array, action: int, rng: Any) -> tuple[float,
 
 
 @dataclass(eq=False, repr=False)
-class MountainCar(CompiledEnvironment):
+class MountainCar(Domain):
     """Mountain car with the reward of every step and of the goal as arguments.
 
     Parameters
@@ -65,6 +65,9 @@ class MountainCar(CompiledEnvironment):
         Standard: -1 and 0. Sparse: 0 and 1.
     """
 
+    functions = reset, step
+    actions = 3
+
     force: float = 0.001
     gravity: float = 0.0025
     max_speed: float = 0.07
@@ -73,17 +76,10 @@ class MountainCar(CompiledEnvironment):
     start: tuple[float, float] = (-0.6, -0.4)
     step_reward: float = -1.0
     goal_reward: float = 0.0
-    render_mode: str | None = None
 
-    def __post_init__(self) -> None:
-        low = np.array([self.wall, -self.max_speed])
-        high = np.array([self.goal, self.max_speed])
-        super().__init__(
-            Dynamics(reset, step, constants(self), state_size=2),
-            gym.spaces.Box(low, high, dtype=np.float64),
-            gym.spaces.Discrete(3),
-            self.render_mode,
-        )
+    def bounds(self) -> tuple[ArrayLike, ArrayLike]:
+        """The lowest and the highest value of every number in the state."""
+        return [self.wall, -self.max_speed], [self.goal, self.max_speed]
 
     def draw(self, canvas: Canvas) -> None:
         """Draw the car on its hill, with a wall on the left and a flag at the goal."""

@@ -22,12 +22,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
+from numpy.typing import ArrayLike
 
 from rblspi.core.compiled import jit
 from rblspi.core.types import Array
-from rblspi.environments.base import CompiledEnvironment, Dynamics, constants
+from rblspi.environments.base import Domain
 from rblspi.environments.rendering import GREEN, GREY, INK, RED, Canvas, mixed
 
 UP, DOWN, LEFT, RIGHT = 0, 1, 2, 3
@@ -86,7 +86,7 @@ def step(parameters: Array, state: Array, action: int, rng: Any) -> tuple[float,
 
 
 @dataclass(eq=False, repr=False)
-class PuddleWorld(CompiledEnvironment):
+class PuddleWorld(Domain):
     """Puddle world; actions 0, 1, 2, 3 move up, down, left, right.
 
     Parameters
@@ -102,7 +102,9 @@ class PuddleWorld(CompiledEnvironment):
         The segment in the middle of each puddle.
     """
 
-    metadata = CompiledEnvironment.metadata | {"render_fps": 10}
+    metadata = Domain.metadata | {"render_fps": 10}
+    functions = reset, step
+    actions = 4
 
     move: float = 0.05
     noise: float = 0.01
@@ -115,15 +117,10 @@ class PuddleWorld(CompiledEnvironment):
         (0.1, 0.75, 0.45, 0.75),
         (0.45, 0.4, 0.45, 0.8),
     )
-    render_mode: str | None = None
 
-    def __post_init__(self) -> None:
-        super().__init__(
-            Dynamics(reset, step, constants(self), state_size=2),
-            gym.spaces.Box(0.0, 1.0, (2,), dtype=np.float64),
-            gym.spaces.Discrete(4),
-            self.render_mode,
-        )
+    def bounds(self) -> tuple[ArrayLike, ArrayLike]:
+        """The lowest and the highest value of every number in the state."""
+        return [0.0, 0.0], [1.0, 1.0]
 
     def depth(self, x: float, y: float) -> float:
         """Measure how deep in the puddles a point lies: at most the radius, and 0 outside."""

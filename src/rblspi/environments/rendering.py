@@ -1,4 +1,4 @@
-"""Pictures of an environment: a canvas to draw on.
+"""Pictures of an environment: a canvas to draw on, and carts with poles.
 
 Matplotlib is imported when the first picture is drawn: an environment that is only learnt in does
 not need it.
@@ -151,3 +151,47 @@ class Canvas:
         artist.set_transform(self._view)
         artist.set_zorder(0)
         self._figure.add_artist(artist)
+
+
+# Carts with poles -------------------------------------------------------------------------------
+
+
+def drawn_sizes(edge: float, length: float) -> tuple[float, float]:
+    """Sizes of the pole and of the cart in a picture of a track that reaches to the edge.
+
+    The pole is drawn longer than it is, or it would be small beside the track.
+    """
+    return 1.6 * edge / 2.4 * length / 0.5, 0.25 * edge / 2.4
+
+
+def draw_track(canvas: Canvas, edge: float, cart: float, marked: float = 0.0) -> None:
+    """Draw the track below a cart of this size, with its stops and a marked part in the middle."""
+    ground = _ground(cart)
+    if marked > 0.0:
+        canvas.line([(-marked, ground), (marked, ground)], GREEN, 8)
+    canvas.line([(-edge, ground), (edge, ground)], INK, 3)
+    for x in (-edge, edge):
+        stop = box(0.12 * cart, 2.6 * cart)
+        canvas.polygon(placed(stop, (x, ground - 0.6 * cart)), fill=RED)
+        canvas.text((x, ground - 1.3 * cart), f"{x:+g}", 13, GREY)
+    for x in np.linspace(-edge, edge, 9)[1:-1]:
+        canvas.line([(x, ground), (x, ground - 0.3 * cart)], INK, 1.5)
+    canvas.text((0.0, ground - 1.3 * cart), "0", 13, GREY)
+
+
+def draw_cart(canvas: Canvas, position: float, angle: float, length: float, cart: float) -> None:
+    """Draw the ground, a cart of this size, and the pole on it."""
+    ground, axle = _ground(cart), (position, 0.0)
+    canvas.line([(canvas.left, ground), (canvas.right, ground)], PALE, 2)
+    for x in (-0.7 * cart, 0.7 * cart):
+        canvas.circle((position + x, ground + 0.4 * cart), 0.4 * cart, fill=INK)
+        canvas.circle((position + x, ground + 0.4 * cart), 0.15 * cart, fill=PALE)
+    canvas.polygon(placed(box(2.6 * cart, 0.95 * cart), (position, ground + 0.7 * cart)), fill=INK)
+    tip = (position + length * math.sin(angle), length * math.cos(angle))
+    canvas.line([axle, tip], BLUE, 9)
+    canvas.circle(axle, 0.3 * cart, fill=PALE, outline=INK, width=2)
+
+
+def _ground(cart: float) -> float:
+    """The height of the ground below the axle of the pole."""
+    return -1.45 * cart

@@ -20,7 +20,6 @@ from rblspi.environments.base import runs_compiled
 from rblspi.environments.lookup import discrete_actions, make
 from rblspi.environments.spaces import (
     as_vector,
-    as_vectors,
     checked_masks,
     input_size,
     observation_shape,
@@ -64,8 +63,7 @@ def collect(
     steps = math.inf if transitions is None else check.count("transitions", transitions)
     left = check.LARGEST_COUNT if episodes is None else check.count("episodes", episodes)
     check.seed("seed", seed)
-    compiled = policy is None and runs_compiled(environment)
-    walk = _CompiledWalk(environment, seed) if compiled else _Walk(environment, policy, seed)
+    walk = _walk(environment, policy, seed)
     while steps > 0 and left > 0:
         log, masks, ended = walk.log(int(min(steps, CHUNK)), left)
         steps -= len(log)
@@ -74,20 +72,22 @@ def collect(
         yield replace(found, next_allowed=masks)
 
 
+def _walk(env: gym.Env[Any, Any], policy: Act | None, seed: int) -> _CompiledWalk | _Walk:
+    if policy is None and runs_compiled(env):
+        return _CompiledWalk(env, seed)
+    environment_seed, action_seed = np.random.SeedSequence(seed).generate_state(2) >> 1
+    env.action_space.seed(int(action_seed))
+    return _Walk(env, policy or random_act(env), int(environment_seed))
+
+
 def random_walk(env: gym.Env[Any, Any] | str, transitions: int, seed: int) -> Transitions:
     """Transitions of uniformly random actions, which are drawn before the first step."""
     environment = make(env)
-    space = environment.observation_space
-    actions = iter(
-        np.random.default_rng(seed).integers(discrete_actions(environment).n, size=transitions)
-    )
-    walk = islice(rollout(environment, lambda _: next(actions), seed=seed), transitions)
-    columns = list(zip(*walk, strict=True))[:6]
-    taken, rewards, terminated, truncated = (np.array(columns[i]) for i in (1, 2, 4, 5))
-    observed, after = (
-        np.array([as_vectors(space, observation) for observation in columns[i]]) for i in (0, 3)
-    )
-    return Transitions.from_arrays(observed, taken, rewards, after, terminated, truncated)
+    space = discrete_actions(environment)
+    actions = iter(np.random.default_rng(seed).integers(space.n, size=transitions) + space.start)
+    walk = _Walk(environment, lambda _, **masks: next(actions), seed)
+    log, _, _ = walk.log(transitions, transitions)
+    return _as_transitions(log, vector_space(environment.observation_space))
 
 
 def _as_transitions(log: Matrix, space: gym.Space[Any]) -> Transitions:
@@ -167,16 +167,13 @@ class _CompiledWalk:
 class _Walk:
     """Any policy in any environment."""
 
-    def __init__(self, env: gym.Env[Any, Any], policy: Act | None, seed: int) -> None:
-        environment_seed, action_seed = np.random.SeedSequence(seed).generate_state(2) >> 1
-        env.action_space.seed(int(action_seed))
+    def __init__(self, env: gym.Env[Any, Any], policy: Act, seed: int) -> None:
         self.space = env.observation_space
         self.inputs = input_size(self.space)
         self.first_action = int(discrete_actions(env).start)
         self.actions = int(discrete_actions(env).n)
-        choose = policy or random_act(env)
-        act = lambda observation, **masks: int(choose(observation, **masks))  # noqa: E731
-        self.steps = rollout(env, act, seed=int(environment_seed))
+        act = lambda observation, **masks: int(policy(observation, **masks))  # noqa: E731
+        self.steps = rollout(env, act, seed=seed)
 
     def log(self, rows: int, episodes: int) -> tuple[Matrix, Mask | None, int]:
         """Rows of a log, or as many as these episodes need, their masks, and the ended episodes."""

@@ -20,7 +20,8 @@ from rblspi.environments.spaces import ACTION_MASK
 from rblspi.policies import values
 from rblspi.policies.linear import LinearPolicy
 from rblspi.policies.values import ValuePosterior
-from rblspi.rollout.steps import Act, rollout, takes_masks
+from rblspi.rollout.steps import Act, takes_masks
+from rblspi.rollout.steps import episodes as whole_episodes
 
 #: What can be evaluated: an agent, a `LinearPolicy` with its values or without, anything with
 #: Stable-Baselines3's ``predict``.
@@ -86,17 +87,12 @@ def evaluate(
     predict = _predict_of(policy, deterministic)
     if isinstance(env, VectorEnv):
         return _evaluate_vector(predict, env, episodes, seed, longest)
-    record = []
+    act: Act = lambda o, **masks: predict(o, **masks)[0]  # noqa: E731
     with environment_for(actor, env) as single:
-        length, episode_return = 0, 0.0
-        act: Act = lambda o, **masks: predict(o, **masks)[0]  # noqa: E731
-        for step in rollout(single, act, seed=seed, longest=longest):
-            length, episode_return = length + 1, episode_return + step.reward
-            if step.ended:
-                record.append((length, episode_return))
-                length, episode_return = 0, 0.0
-                if len(record) == episodes:
-                    break
+        record = [
+            (len(episode), sum(step.reward for step in episode))
+            for episode in whole_episodes(single, act, episodes, seed=seed, longest=longest)
+        ]
     lengths, returns = np.array(record, dtype=np.float64).T
     return Evaluation(lengths, returns)
 
