@@ -135,7 +135,7 @@ def test_an_interruption_breaks_off_a_step_of_the_environment() -> None:
 # What an environment returns ----------------------------------------------------------------------
 
 
-class Shapes(gym.Env[Any, Any]):
+class Returns(gym.Env[Any, Any]):
     """Returns what it is told to."""
 
     observation_space = gym.spaces.Box(-1.0, 1.0, (2,))
@@ -148,29 +148,69 @@ class Shapes(gym.Env[Any, Any]):
         return self.first
 
     def step(self, action: Any) -> Any:
-        return self.following, 0.0, False, False, {}
+        return self.following
 
 
 FINE = np.array([0.5, 0.25])
-WRONG = [np.array([0.5]), 0.5, np.float32(0.5), np.zeros((2, 2)), np.zeros(0)]
+BEGUN = (FINE, {})
 
 
-@pytest.mark.parametrize("wrong", WRONG, ids=lambda wrong: f"shape{np.shape(wrong)}")
-@pytest.mark.parametrize("where", ["reset", "step"])
-def test_an_observation_of_another_shape_is_an_error(where: str, wrong: Any) -> None:
-    """NumPy would repeat a single number."""
-    env = Shapes((wrong, {}), FINE) if where == "reset" else Shapes((FINE, {}), wrong)
+def then(observation: Any, reward: Any = 0.0) -> Any:
+    """A step to an observation."""
+    return observation, reward, False, False, {}
+
+
+SHAPE = r"returned an observation of shape .* has the shape \(2,"
+NO_NUMBERS = r"Returns.* an observation that does not consist of numbers"
+OLD_STEP = r"step\(\) of .* \(observation, reward, terminated, tru"
+OLD_RESET = r"must return \(observation, info\)"
+WRONG = [
+    # NumPy would repeat a single number.
+    *((ValueError, SHAPE, (wrong, {}), then(FINE)) for wrong in (np.array([0.5]), 0.5)),
+    *((ValueError, SHAPE, BEGUN, then(wrong)) for wrong in (0.5, np.zeros((2, 2)), np.zeros(0))),
+    *(
+        (TypeError, NO_NUMBERS, BEGUN, then(wrong))
+        for wrong in (["a", "b"], {"position": 0.5}, [[1.0], [1.0, 2.0]])
+    ),
+    *(
+        (TypeError, OLD_STEP, BEGUN, wrong)
+        for wrong in ((FINE, 0.0, False, {}), None, list(then(FINE)))
+    ),
+    # Without a check, an observation of two numbers would pass for (observation, info).
+    *(
+        (TypeError, OLD_RESET, wrong, then(FINE))
+        for wrong in (FINE, [0.5, 0.25], (FINE, {}, {}), None)
+    ),
+    *(
+        (TypeError, "one number for a reward", BEGUN, then(FINE, wrong))
+        for wrong in (None, "much", np.zeros(2))
+    ),
+    (ValueError, "observation.*not finite", (np.array([np.nan, 0.0]), {}), then(FINE)),
+    (ValueError, "observation.*not finite", BEGUN, then(np.array([np.inf, 0.0]))),
+    (ValueError, "reward.*not finite", BEGUN, then(FINE, np.nan)),
+]
+
+
+@pytest.mark.parametrize(("error", "message", "first", "following"), WRONG)
+def test_what_an_environment_must_not_return_is_named(
+    error: type[Exception], message: str, first: Any, following: Any
+) -> None:
+    env = Returns(first, following)
     agent = RBLSPI(env, RBFGrid(2), seed=0)
-    with pytest.raises(ValueError, match=r"returned an observation of shape .* has the shape \(2,"):
+    with pytest.raises(error, match=message):
         agent.learn(10)
     assert agent.num_timesteps == 0
-    with pytest.raises(ValueError, match="shape"):
-        list(collect(env, 10))
+    if "finite" not in message:
+        with pytest.raises(error):
+            list(collect(env, 10))
+    if error is TypeError and message != NO_NUMBERS:
+        with pytest.raises(error, match=message):
+            evaluate(agent, env, longest=10)
 
 
 def test_a_picture_on_its_side_is_an_error() -> None:
     """It has as many numbers as an upright one, in another order."""
-    env = Shapes((np.zeros((3, 2)), {}), np.zeros((2, 3)))
+    env = Returns((np.zeros((3, 2)), {}), then(np.zeros((2, 3))))
     env.observation_space = gym.spaces.Box(-1.0, 1.0, (3, 2))
     with pytest.raises(ValueError, match=r"shape \(2, 3\), but .* the shape \(3, 2\)"):
         RBLSPI(env, Polynomial(1), seed=0).learn(10)
@@ -179,90 +219,16 @@ def test_a_picture_on_its_side_is_an_error() -> None:
 
 
 def test_axes_of_length_one_do_not_count() -> None:
-    env = Shapes((FINE[:, None], {}), FINE[None])
+    env = Returns((FINE[:, None], {}), then(FINE[None]))
     assert RBLSPI(env, RBFGrid(2), seed=0).learn(10).num_timesteps == 10
-
-
-@pytest.mark.parametrize("wrong", [["a", "b"], {"position": 0.5}, [[1.0], [1.0, 2.0]]])
-def test_an_observation_that_is_not_numbers_is_named_so(wrong: Any) -> None:
-    agent = RBLSPI(Shapes((FINE, {}), wrong), RBFGrid(2), seed=0)
-    with pytest.raises(
-        TypeError, match=r"Shapes.* an observation that does not consist of numbers"
-    ):
-        agent.learn(10)
-
-
-class Steps(Shapes):
-    """Returns a step as it is told to."""
-
-    def step(self, action: Any) -> Any:
-        return self.following
-
-
-@pytest.mark.parametrize(
-    ("first", "following", "reward", "word"),
-    [
-        ([np.nan, 0.0], [0.0, 0.0], 0.0, "observation"),
-        ([0.0, 0.0], [np.inf, 0.0], 0.0, "observation"),
-        ([0.0, 0.0], [0.0, 0.0], np.nan, "reward"),
-    ],
-)
-def test_what_is_not_finite_is_an_error(first: Any, following: Any, reward: Any, word: str) -> None:
-    env = Steps((np.array(first), {}), (np.array(following), reward, False, False, {}))
-    with pytest.raises(ValueError, match=f"{word}.*not finite"):
-        RBLSPI(env, RBFGrid(3), seed=0).learn(10)
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_features_that_are_not_finite_are_an_error(bad: float) -> None:
     basis = FunctionBasis(lambda o: np.array([1.0, bad if o[0] > 0.6 else 1.0]), size=2)
-    env = Shapes((FINE, {}), np.array([0.75, 0.0]))
+    env = Returns(BEGUN, then(np.array([0.75, 0.0])))
     with pytest.raises(ValueError, match="the basis makes features that are not finite"):
         RBLSPI(env, basis, seed=0).learn(10)
-
-
-OLD_STEPS = [(FINE, 0.0, False, {}), None, [FINE, 0.0, False, False, {}]]
-NO_NUMBERS = [None, "much", np.zeros(2)]
-
-
-@pytest.mark.parametrize("following", OLD_STEPS, ids=["four", "none", "list"])
-def test_a_step_of_the_old_style_is_an_error(following: Any) -> None:
-    env = Steps((FINE, {}), following)
-    agent = RBLSPI(env, RBFGrid(2), seed=0)
-    for go in (
-        lambda: agent.learn(10),
-        lambda: list(collect(env, 10)),
-        lambda: evaluate(agent, env),
-    ):
-        with pytest.raises(
-            TypeError, match=r"step\(\) of .* \(observation, reward, terminated, tru"
-        ):
-            go()
-
-
-@pytest.mark.parametrize("reward", NO_NUMBERS, ids=["none", "word", "two"])
-def test_a_reward_that_is_not_one_number_is_an_error(reward: Any) -> None:
-    env = Steps((FINE, {}), (FINE, reward, False, False, {}))
-    agent = RBLSPI(env, RBFGrid(2), seed=0)
-    for go in (
-        lambda: agent.learn(10),
-        lambda: list(collect(env, 10)),
-        lambda: evaluate(agent, env),
-    ):
-        with pytest.raises(TypeError, match="one number for a reward"):
-            go()
-
-
-@pytest.mark.parametrize("first", [FINE, [0.5, 0.25], (FINE, {}, {}), None])
-def test_a_reset_of_the_old_style_is_an_error(first: Any) -> None:
-    """Without a check, an observation of two numbers would pass for (observation, info)."""
-    agent = RBLSPI(Shapes(first, FINE), RBFGrid(2), seed=0)
-    with pytest.raises(TypeError, match=r"must return \(observation, info\)"):
-        agent.learn(10)
-    with pytest.raises(TypeError, match=r"must return \(observation, info\)"):
-        list(collect(Shapes(first, FINE), 10))
-    with pytest.raises(TypeError, match=r"must return \(observation, info\)"):
-        evaluate(agent, Shapes(first, FINE), longest=10)
 
 
 def test_an_interruption_waits_for_the_plan_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
