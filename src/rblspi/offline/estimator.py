@@ -11,7 +11,6 @@ from typing import Any, NamedTuple, Self
 import gymnasium as gym
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import svdvals
 
 from rblspi.core import check
 from rblspi.core.types import Vector
@@ -53,9 +52,7 @@ class Solution(NamedTuple):
 
 def numerical_rank(statistics: Statistics) -> int:
     """The rank of A without any ridge: how many weights the data determine."""
-    values = svdvals(statistics.drift)
-    threshold = values[0] * len(values) * np.finfo(np.float64).eps
-    return int((values > threshold).sum())
+    return int(np.linalg.matrix_rank(statistics.drift))
 
 
 @dataclass(eq=False, repr=False)

@@ -21,7 +21,7 @@ from rblspi.offline.estimator import checked
 from rblspi.offline.fitted_q import fitted_q_iteration
 from rblspi.offline.lstd import Bayesian, LeastSquares
 from rblspi.offline.model_selection import Judge
-from rblspi.offline.policy_iteration import Improvement, OnIteration, Result, iterate
+from rblspi.offline.policy_iteration import Evaluate, Improvement, OnIteration, Result, iterate
 from rblspi.offline.policy_learner import PolicyLearner
 from rblspi.offline.problem import PolicySums, Problem
 from rblspi.offline.values import value_posterior
@@ -43,7 +43,7 @@ class PolicyIteration(PolicyLearner):
         self, problem: Problem, chunks: Iterable[Transitions], callback: OnIteration | None
     ) -> None:
         initial = self._initial_policy(problem, chunks)
-        found = self._iterate(problem, chunks, initial, callback)
+        found = self._iterate(problem, partial(self._pass, problem, chunks), initial, callback)
         if self.selection_ is not None:
             found = self._kept(found, initial, problem, chunks)
         self._settle(problem, found)
@@ -58,27 +58,25 @@ class PolicyIteration(PolicyLearner):
         if not hasattr(self, "problem_"):
             return self.fit(transitions, callback)
         chunks, problem, before = self._read(transitions, again=True), self.problem_, self._sums
+
+        def evaluate(policy: BatchPolicy, previous: BatchPolicy | None) -> PolicySums:
+            sums = self._pass(problem, chunks, policy, previous)
+            return before.merge(sums)._replace(changed=sums.changed, ahead=sums.ahead)
+
         policy = self._improve(problem, before)[1]
-        found = self._iterate(problem, chunks, policy, callback, before)
-        self._settle(problem, found._replace(sums=before.merge(found.sums)))
+        self._settle(problem, self._iterate(problem, evaluate, policy, callback))
         self._warn_unless_converged()
         return self
 
     def _iterate(
         self,
         problem: Problem,
-        chunks: Iterable[Transitions],
+        evaluate: Evaluate,
         policy: BatchPolicy,
         callback: OnIteration | None,
-        before: PolicySums | None = None,
     ) -> Result:
-        """Iterate over some transitions; the sums over those before them stay as they are."""
-
-        def improve(sums: PolicySums) -> Improvement:
-            return self._improve(problem, sums if before is None else before.merge(sums))
-
         goals = (problem.constant, int(self.max_iterations), float(self.tolerance))
-        return iterate(partial(self._pass, problem, chunks), improve, policy, *goals, callback)
+        return iterate(evaluate, partial(self._improve, problem), policy, *goals, callback)
 
     def _improve(self, problem: Problem, sums: PolicySums) -> Improvement:
         """Compute the weights from the sums of a policy, and the policy that is greedy in them."""

@@ -24,6 +24,8 @@ from rblspi.offline.accumulation import require_finite
 from rblspi.offline.problem import PolicySums
 from rblspi.policies.given import BatchPolicy
 
+#: The sums of a policy, compared with the one before it if there is one.
+Evaluate: TypeAlias = Callable[[BatchPolicy, BatchPolicy | None], PolicySums]
 #: The weights of a policy's action values, (k,), and the better policy that follows from them.
 Improvement: TypeAlias = tuple[Vector, BatchPolicy]
 
@@ -67,7 +69,7 @@ class Visit(NamedTuple):
 
 
 def iterate(
-    evaluate: Callable[[BatchPolicy, BatchPolicy | None], PolicySums],
+    evaluate: Evaluate,
     improve: Callable[[PolicySums], Improvement],
     policy: BatchPolicy,
     constant: Vector | None,
@@ -77,9 +79,8 @@ def iterate(
 ) -> Result:
     """Evaluate, improve, repeat, starting with a policy and passing over the data each time.
 
-    ``evaluate`` makes the sums of a policy, and compares it with the one before. Iteration has also
-    converged if the relative change of the weights, without their part along the constant, is at
-    most ``tolerance``. Every `Iteration` is passed to ``tell`` when it is done.
+    Iteration has also converged if the relative change of the weights, without their part along the
+    constant, is at most ``tolerance``. Every `Iteration` is passed to ``tell`` when it is done.
     """
     history: list[Iteration] = []
     path: list[Visit] = []  # the policies since the last mixture
