@@ -12,11 +12,11 @@ from rblspi import BLSPI, BLSTD, FQI, LSPI, LSTD, OneHot, RBFGrid
 from rblspi.data import Transitions
 from rblspi.offline import compare, data_report, estimates, policy_value, trust
 from rblspi.offline.episodes import episodes_of
-from rblspi.offline.fitted_q import attainable
 from rblspi.offline.importance_sampling import per_decision
 from rblspi.offline.model_selection import Judge
 from rblspi.offline.paths import first_states, follow
 from rblspi.offline.values import SecondEstimate
+from tests.support.logs import some_log
 from tests.support.values import values_by_log
 
 DISCOUNT = 0.9
@@ -47,17 +47,13 @@ def walk(rng, episodes=60, steps=20, states=STATES):
     return timed_rows(*(np.array(column) for column in zip(*rows, strict=True)))
 
 
-def in_a_box(rng, episodes=16, steps=12):
-    """The same for two numbers."""
-    rows = []
-    for _ in range(episodes):
-        s = rng.uniform(-1.0, 1.0, 2)
-        for t in range(steps):
-            a = int(rng.integers(ACTIONS))
-            after = 0.9 * s + 0.2 * (2 * a - 1) + 0.1 * rng.normal(size=2)
-            rows.append((s, a, -float(s @ s), after, False, t == steps - 1, 1.0))
-            s = after
-    return timed_rows(*(np.array(column) for column in zip(*rows, strict=True)))
+def in_a_box():
+    """The same for two numbers, without an end."""
+    log = some_log(192)
+    cut = np.arange(192) % 12 == 11
+    rewards = -np.square(log.observations).sum(axis=1)
+    same = {"terminated": np.zeros(192, bool), "truncated": cut, "elapsed": np.ones(192)}
+    return replace(log, actions=log.actions % ACTIONS, rewards=rewards, **same)
 
 
 def plain(timed):
@@ -90,11 +86,13 @@ def everything(log, basis):
 
 
 @pytest.mark.parametrize(
-    ("make", "basis"),
-    [(walk, OneHot()), pytest.param(in_a_box, RBFGrid(2), marks=pytest.mark.slow)],
+    ("timed", "basis"),
+    [
+        (walk(np.random.default_rng(0)), OneHot()),
+        pytest.param(in_a_box(), RBFGrid(2), marks=pytest.mark.slow),
+    ],
 )
-def test_transitions_that_take_one_unit_of_time_are_ordinary_ones(make, basis):
-    timed = make(np.random.default_rng(0))
+def test_transitions_that_take_one_unit_of_time_are_ordinary_ones(timed, basis):
     timed = replace(timed, elapsed=np.ones(timed.size))
     for ours, theirs in zip(everything(timed, basis), everything(plain(timed), basis), strict=True):
         np.testing.assert_array_equal(ours, theirs)
@@ -111,9 +109,10 @@ def test_how_long_it_takes_to_a_terminal_state_does_not_matter():
         np.testing.assert_array_equal(ours, theirs)
 
 
-@pytest.mark.parametrize(("make", "basis"), [(walk, OneHot()), (in_a_box, RBFGrid(3))])
-def test_steps_of_two_units_have_the_squared_discount(make, basis):
-    timed = make(np.random.default_rng(1))
+@pytest.mark.parametrize(
+    ("timed", "basis"), [(walk(np.random.default_rng(1)), OneHot()), (in_a_box(), RBFGrid(3))]
+)
+def test_steps_of_two_units_have_the_squared_discount(timed, basis):
     timed = replace(timed, elapsed=np.full(timed.size, 2.0))
     square = LSTD(basis, ACTIONS, discount=DISCOUNT**2).fit(plain(timed), always(1))
     twice = LSTD(basis, ACTIONS, discount=DISCOUNT).fit(timed, always(1))
@@ -204,22 +203,6 @@ def test_the_values_of_a_chain_are_known():
             CHAIN[0], rel=1e-6 if row.method == "policy_value" else 1e-9
         )
         assert row.low - 1e-6 <= CHAIN[0] <= row.high + 1e-6
-
-
-def test_two_states_that_follow_one_another_for_ever():
-    """V(0) = 1 + g^2 V(1), V(1) = g^(1/2) V(0); a reward at state 0 only."""
-    n = 40
-    s = np.arange(n) % 2
-    log = timed_rows(
-        s, np.zeros(n, int), 1.0 - s, 1 - s, s == 2, np.arange(n) == n - 1, np.where(s, 0.5, 2.0)
-    )
-    first = 1.0 / (1.0 - DISCOUNT**2.5)
-    found = FQI(OneHot(), 1, discount=DISCOUNT, ridge=1e-14, tolerance=1e-14).fit(log)
-    np.testing.assert_allclose(
-        found.predict([0, 1])[:, 0], [first, DISCOUNT**0.5 * first], rtol=1e-10
-    )
-    # the rewards 0 and 1 for ever, the latter after 2
-    np.testing.assert_allclose(attainable([log], DISCOUNT), (0.0, 1.0 / (1.0 - DISCOUNT**2)))
 
 
 def returns_of(log, discount):

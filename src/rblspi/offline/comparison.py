@@ -103,8 +103,16 @@ def compare(
     half = reach(len(influences), confidence) * math.hypot(sampling_std, basis_std)
     low, high = mine.widened(mean - half, mean + half, missing)
     least, greatest = theirs.widened(-high, -low, missing_there)
-    stds = sampling_std, basis_std
-    return Comparison(mean, -greatest, -least, model.value, other.value, *stds, missing)
+    return Comparison(
+        mean=mean,
+        low=-greatest,
+        high=-least,
+        value=model.value,
+        baseline=other.value,
+        sampling_std=sampling_std,
+        basis_std=basis_std,
+        unsupported=missing,
+    )
 
 
 def _solved(episodes: Episodes, ridge: float) -> tuple[LinearValues, float]:

@@ -145,9 +145,19 @@ def policy_value(
     if word == BAD:
         low, high = conceivable(chunks, discount)
         half = max(high - mean, mean - low)
-    stds = half / errors, posterior_std, sampling_std
-    sizes = len(segments), len(values)
-    return PolicyValue(mean, *stds, basis_error, paths.beyond, low, high, *sizes, word)
+    return PolicyValue(
+        mean=mean,
+        std=half / errors,
+        posterior_std=posterior_std,
+        sampling_std=sampling_std,
+        basis_error=basis_error,
+        beyond=paths.beyond,
+        low=low,
+        high=high,
+        segments=len(segments),
+        starts=len(values),
+        support=word,
+    )
 
 
 def _noise(blstd: BLSTD, chunks: Iterable[Transitions], z: Vector) -> tuple[float, list[float]]:
