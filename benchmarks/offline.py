@@ -30,7 +30,7 @@ import numpy as np
 from rblspi.core.compiled import jit
 from rblspi.core.intervals import share_interval
 from rblspi.core.kernels import dot
-from rblspi.data import ParquetData, ParquetWriter, Transitions
+from rblspi.data import ParquetWriter, Transitions, read_log
 from rblspi.data.transitions import concatenated
 from rblspi.environments.chain_walk import ChainWalk
 from rblspi.features import OneHot, Polynomial, RBFGrid
@@ -130,7 +130,7 @@ def _chain_fits(seed: int) -> tuple[LSPI, BLSPI]:
         with ParquetWriter(path) as writer:
             for chunk in collect("rblspi/ChainWalk-v0", 5000, seed=seed):
                 writer.write(chunk)
-        data = ParquetData(path, actions=2)
+        data = read_log(path, actions=2)
         return LSPI(CHAIN, 2, discount=0.9).fit(data), BLSPI(CHAIN, 2, discount=0.9).fit(data)
 
 
@@ -295,7 +295,7 @@ def large(rows: int = 20_000_000) -> None:
 def one_pass(path: str, how: str) -> None:
     import resource
 
-    data: Any = ParquetData(path, actions=3)
+    data: Any = read_log(path, actions=3)
     env = gym.make("rblspi/MountainCar-v0")
     lstd = LSTD(RBFGrid(8), discount=0.99, observation_space=env.observation_space)
     small = next(iter(data)).rows(0, 100)

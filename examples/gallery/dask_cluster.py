@@ -15,7 +15,7 @@ import numpy as np
 from distributed import Client
 
 from rblspi import FQI, RBFGrid
-from rblspi.data import DaskData, ParquetData, ParquetWriter
+from rblspi.data import DaskData, ParquetWriter, read_log
 from rblspi.plotting import style
 from rblspi.rollout import collect
 
@@ -25,7 +25,7 @@ for seed in range(4):
     with ParquetWriter(Path(folder.name) / f"day{seed}.parquet") as writer:
         for chunk in collect(PENDULUM, episodes=300, seed=seed):
             writer.write(chunk)
-logs = ParquetData(folder.name, actions=3)
+logs = read_log(folder.name, actions=3)
 print(f"{logs.size:,} transitions in {len(list(logs.partitions()))} partitions")
 
 # %%

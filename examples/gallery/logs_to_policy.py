@@ -10,7 +10,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 
 from rblspi import FQI, evaluate
-from rblspi.data import Columns, TableData
+from rblspi.data import Columns, read_log
 from rblspi.plotting import maps, style
 from rblspi.rollout import collect
 
@@ -31,7 +31,7 @@ columns = Columns(
     action="push",
     terminated="fallen",
 )
-fqi = FQI(discount=0.95).fit(TableData(table, columns))
+fqi = FQI(discount=0.95).fit(read_log(table, columns))
 print(fqi.basis_)
 print(f"{fqi.n_iter_} iterations,", "converged" if fqi.converged_ else "did not converge")
 

@@ -1,6 +1,6 @@
 import pytest
 
-from rblspi.data import ParquetData
+from rblspi.data import read_log
 from tests.support.command import run
 
 
@@ -10,10 +10,10 @@ def test_random_transitions_are_written_with_their_origin(tmp_path, capsys):
         run("collect", "rblspi/MountainCar-v0", "--transitions", 1000, "--seed", 3, "-o", out) == 0
     )
     assert "car.parquet: 1,000 transitions" in capsys.readouterr().out
-    data = ParquetData(out, actions=3)
+    data = read_log(out, actions=3)
     assert data.size == sum(chunk.size for chunk in data) == 1000
-    assert data.metadata["environment"] == "rblspi/MountainCar-v0"
-    assert data.metadata["seed"] == 3
+    assert data.facts.metadata["environment"] == "rblspi/MountainCar-v0"
+    assert data.facts.metadata["seed"] == 3
 
 
 @pytest.mark.parametrize(

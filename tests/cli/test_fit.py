@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from rblspi import BLSPI, LinearPolicy, RBFGrid
-from rblspi.data import ParquetData, ParquetWriter
+from rblspi.data import ParquetWriter, read_log
 from rblspi.rollout import collect
 from tests.support.command import run
 
@@ -52,7 +52,7 @@ def test_a_policy_from_logs_is_a_policy_like_others(logs, tmp_path, capsys):
 
     policy = LinearPolicy.load(file / "policy.npz")
     assert policy.provenance["algorithm"] == "blspi"
-    fitted = BLSPI(BASIS, 3, discount=0.95, prior_precision=1e-6).fit(ParquetData(logs))
+    fitted = BLSPI(BASIS, 3, discount=0.95, prior_precision=1e-6).fit(read_log(logs))
     np.testing.assert_array_equal(policy.weights, fitted.weights_)
 
     assert run("evaluate", file, "--episodes", 2, "--json") == 0

@@ -1,6 +1,7 @@
 """A log says how long its rows take, whichever way it is written down."""
 
 import json
+import re
 from dataclasses import replace
 from datetime import timedelta
 
@@ -15,10 +16,7 @@ from rblspi.data import (
     Columns,
     DaskData,
     DataError,
-    LogAndDecisions,
-    ParquetData,
     ParquetWriter,
-    TableData,
     read_log,
 )
 from rblspi.data.periods import Period
@@ -168,8 +166,7 @@ def test_parquet_files_of_numbers_are_not_copied(tmp_path):
     numbers.to_parquet(path, row_group_size=100)
     columns = Columns(elapsed="took", discount_per=PER)
     log = read_log(path, columns)
-    assert isinstance(log, ParquetData)
-    table = TableData(numbers.rename(columns={"x": "state", "next_x": "next_state"}), columns)
+    table = read_log(numbers.rename(columns={"x": "state", "next_x": "next_state"}), columns)
     np.testing.assert_array_equal(elapsed(log), elapsed(table))
     np.testing.assert_allclose(fitted(log), WEIGHTS, rtol=1e-10)
     with pytest.raises(DataError, match="name the column of the time until the next state with"):
@@ -188,7 +185,7 @@ def test_written_transitions_keep_their_times(tmp_path):
     log = joined(read_log(FRAME, COLUMNS))
     with ParquetWriter(tmp_path / "log.parquet") as writer:
         writer.write(log)
-    again = ParquetData(tmp_path / "log.parquet", Columns(elapsed="elapsed", discount_per=1))
+    again = read_log(tmp_path / "log.parquet", Columns(elapsed="elapsed", discount_per=1))
     np.testing.assert_array_equal(elapsed(again), log.elapsed)
 
 
@@ -297,7 +294,7 @@ def test_decisions_say_how_long_it_took(tmp_path):
     np.testing.assert_array_equal(elapsed(log), [0.25, 1.0, 0.5])
     np.testing.assert_array_equal(elapsed(read_log(path, Columns(discount_per=3600))), [0.5, 2, 1])
     assert joined(read_log(path)).elapsed is None  # every decision is a step
-    both = LogAndDecisions(read_log(DATED, BY_DATE), path)
+    both = read_log(DATED, BY_DATE).with_decisions(path)
     np.testing.assert_array_equal(elapsed(both)[-3:], [0.25, 1.0, 0.5])
     with Decisions(policy, path) as decisions:
         decisions.record(decisions.act({"x": 0.5}).id, 1.0, {"x": 0.5})
@@ -309,7 +306,7 @@ def test_decisions_say_how_long_it_took(tmp_path):
     with pytest.raises(
         DataError, match=r"do not say how long it took .* record them with elapsed="
     ):
-        LogAndDecisions(read_log(DATED, BY_DATE), silent)
+        read_log(DATED, BY_DATE).with_decisions(silent)
 
 
 def test_the_commands_know_it(tmp_path, capsys):
@@ -334,4 +331,4 @@ def test_the_commands_know_it(tmp_path, capsys):
     pq.write_table(pa.Table.from_pandas(transitions().assign(action=0)), tmp_path / "t.parquet")
     arguments = ("--columns", "elapsed=took,discount_per=2")
     assert run("check", tmp_path / "t.parquet", *arguments) == 0
-    assert "discount_per  2" in capsys.readouterr().out
+    assert re.search(r"discount_per +2", capsys.readouterr().out)

@@ -57,7 +57,7 @@ def test_episodes_become_chunks(dataset):
         np.testing.assert_array_equal(np.flatnonzero(ended), [chunk.size - 1])
         assert not other.any()
         assert np.flatnonzero(chunk.starts(chunks[i - 1] if i else None)).tolist() == [0]
-    assert data.metadata["environment"] == "CartPole-v1"
+    assert data.facts.metadata["environment"] == "CartPole-v1"
     LSPI(Polynomial(1, low=-1, high=1), 2, discount=0.5).fit(data)
 
 

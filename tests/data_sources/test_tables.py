@@ -3,9 +3,10 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from rblspi.data import Columns, DataError, TableData
+from rblspi.data import Columns, DataError, read_log
 from rblspi.features import Polynomial
 from rblspi.offline import LSPI
 from tests.support.logs import as_columns, assert_same, joined, some_log
@@ -32,8 +33,8 @@ OWN_NAMES = Columns(
 @pytest.mark.parametrize("make", [pa.table, pd.DataFrame])
 def test_lists_and_single_columns_mean_the_same(make):
     log = some_log()
-    assert_same(joined(TableData(make(as_columns(log)))), log)
-    assert_same(joined(TableData(make(wide(log)), OWN_NAMES)), log)
+    assert_same(joined(read_log(make(as_columns(log)))), log)
+    assert_same(joined(read_log(make(wide(log)), OWN_NAMES)), log)
     numbered = {
         **{f"observation_{i}": log.observations[:, i] for i in range(2)},
         **{f"next_observation_{i}": log.next_observations[:, i] for i in range(2)},
@@ -41,7 +42,7 @@ def test_lists_and_single_columns_mean_the_same(make):
         "reward": log.rewards,
         "terminal": log.terminated.astype(float),
     }
-    assert_same(joined(TableData(make(numbered))), log)
+    assert_same(joined(read_log(make(numbered))), log)
 
 
 @pytest.mark.parametrize("name", ["truncated", "timeout"])
@@ -49,22 +50,22 @@ def test_tables_may_say_where_episodes_were_cut_short(name):
     log = replace(some_log(), truncated=np.arange(200) % 5 == 0)
     table = pa.table(as_columns(log) | {name: log.truncated.astype(np.int8)})
     columns = Columns() if name == "truncated" else Columns(truncated=name)
-    assert_same(joined(TableData(table, columns)), log)
+    assert_same(joined(read_log(table, columns)), log)
 
 
 def test_faults_in_that_column_are_named():
     table = pa.table(as_columns(some_log(3)) | {"truncated": [0, 1, 3]})
-    with pytest.raises(DataError, match="log, row 2, column truncated: 3 must be true or false"):
-        list(TableData(table, name="log"))
-    with pytest.raises(DataError, match="log has no column 'cut' for the truncated flag, only"):
-        list(TableData(table, Columns(truncated="cut"), name="log"))
+    with pytest.raises(DataError, match="table, row 2, column truncated: 3 must be true or false"):
+        list(read_log(table))
+    with pytest.raises(DataError, match="table has no column 'cut' for the truncated flag, only"):
+        list(read_log(table, Columns(truncated="cut")))
 
 
 def test_states_and_next_states_need_the_same_length():
     table = pa.table(wide(some_log(3)))
     columns = Columns(("x", "y"), "a", "r", "x_next", "end")
-    with pytest.raises(ValueError, match=r"next_observations has shape \(3,\), but observations"):
-        list(TableData(table, columns))
+    with pytest.raises(ValueError, match=r"the state has 2 columns .* but the next state 1"):
+        list(read_log(table, columns))
 
 
 def test_whole_numbers_stay_states():
@@ -77,7 +78,7 @@ def test_whole_numbers_stay_states():
             "terminal": [0, 1],
         }
     )
-    chunk = joined(TableData(table))
+    chunk = joined(read_log(table))
     assert chunk.observations.dtype == np.int64
     assert chunk.observations.shape == (2,)
     assert chunk.rewards.dtype == np.float64
@@ -87,7 +88,7 @@ def test_tables_are_read_again_and_again_by_estimators():
     log = some_log()
     basis = Polynomial(2, low=-1, high=1)
     whole = LSPI(basis, 3, discount=0.5).fit(log)
-    table = LSPI(basis, 3, discount=0.5).fit(TableData(pd.DataFrame(as_columns(log)), actions=3))
+    table = LSPI(basis, 3, discount=0.5).fit(read_log(pd.DataFrame(as_columns(log)), actions=3))
     np.testing.assert_array_equal(table.weights_, whole.weights_)
 
 
@@ -104,60 +105,66 @@ def bad_table():
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"reward": [0.0, 0.0, np.nan]}, "log, row 2, column reward: nan must be a finite number"),
-        ({"reward": [0.0, None, 0.0]}, "log, row 1, column reward: None must be a finite number"),
-        ({"action": [0, 3, 1]}, "log, row 1, column action: 3 is not an action: .* 0 to 2"),
-        ({"action": [0, 1, -1]}, "log, row 2, column action: -1 is not an action"),
-        ({"action": [0.0, 0.5, 1.0]}, r"log, row 1, column action: 0\.5 is not an action"),
-        ({"terminated": [0, 1, 2]}, r"log, row 2, column terminated: 2 must be true or false"),
-        ({"terminated": [True, None, False]}, "log, row 1, column terminated: None must be"),
+        (
+            {"reward": [0.0, 0.0, np.nan]},
+            "table, row 2, column reward: nan must be a finite number",
+        ),
+        ({"reward": [0.0, None, 0.0]}, "table, row 1, column reward: None must be a finite number"),
+        ({"action": [0, 3, 1]}, "table, row 1, column action: 3 is not an action: .* 0 to 2"),
+        ({"action": [0, 1, -1]}, "table, row 2, column action: -1 is not an action"),
+        ({"action": [0.0, 0.5, 1.0]}, r"table, row 1, column action: 0\.5 is not an action"),
+        ({"terminated": [0, 1, 2]}, r"table, row 2, column terminated: 2 must be true or false"),
+        ({"terminated": [True, None, False]}, "table, row 1, column terminated: None must be"),
         (
             {"state": [[0.0, 1.0], [0.0], [0.0, 0.0]]},
-            r"log, row 1, column state: \[0\.0\] has another length than 2",
+            r"table, row 1, column state: \[0\.0\] has another length than 2",
         ),
-        ({"state": [[0.0, 1.0], None, [0.0, 0.0]]}, "log, row 1, column state: None has another"),
+        ({"state": [[0.0, 1.0], None, [0.0, 0.0]]}, "table, row 1, column state: None has another"),
         (
             {"next_state": [[0.0, 1.0], [0.0, 1.0], [0.0, np.inf]]},
-            r"log, row 2, column next_state: \[0\.0, inf\] must be finite",
+            r"table, row 2, column next_state: \[0\.0, inf\] must be finite",
         ),
-        ({"reward": ["a", "b", "c"]}, "log, column reward: its values are .*string, not numbers"),
-        ({"state": [["a"], ["b"], ["c"]]}, "log, column state: lists of .*string"),
+        ({"reward": ["a", "b", "c"]}, "table, row 0, column reward: 'a' is not a number"),
+        ({"state": [["a"], ["b"], ["c"]]}, "table, column state: List.* are no lists of"),
     ],
 )
 def test_bad_rows_are_named_by_table_row_and_column(changed, message):
     columns = as_columns(some_log(3), **changed)
     with pytest.raises(DataError, match=message):
-        list(TableData(pa.table(columns), actions=3, name="log"))
+        list(read_log(pa.table(columns), actions=3))
 
 
 def test_objects_that_pandas_mixes_are_named_too():
     table = pd.DataFrame(as_columns(some_log(3), reward=np.array([0.0, "x", 1.0], object)))
-    with pytest.raises(DataError, match="log, column reward"):
-        list(TableData(table, name="log"))
+    with pytest.raises(DataError, match="table, row 1, column reward: 'x' is a word"):
+        list(read_log(table))
 
 
 def test_a_missing_column_is_named():
     columns = as_columns(some_log(3))
     del columns["reward"]
-    with pytest.raises(DataError, match="log has no column 'reward' for the reward, only state"):
-        list(TableData(pa.table(columns), name="log"))
-    with pytest.raises(DataError, match="log has no column 'z' for the state"):
-        list(TableData(pa.table(columns), Columns(state=("z",)), name="log"))
+    with pytest.raises(DataError, match="table has no column 'reward' for the reward, only state"):
+        list(read_log(pa.table(columns)))
+    with pytest.raises(DataError, match="table has no column 'z' for the state"):
+        list(read_log(pa.table(as_columns(some_log(3))), Columns(state=("z",))))
 
 
 def test_bad_rows_are_left_out_and_counted():
-    data = TableData(pa.table(bad_table()), skip_bad=True, name="log")
+    data = read_log(pa.table(bad_table()), skip_bad=True)
     for _ in range(2):  # every pass counts anew
         (chunk,) = data
         np.testing.assert_array_equal(chunk.observations, [[0.0, 0.0], [1.0, 1.0]])
         assert data.bad.count == 3
         assert data.bad.by_column == {"state": 2, "reward": 1}
-        assert "3 bad rows left out (state 2, reward 1); the first: log, row 2" in str(data.bad)
+        assert "3 bad rows left out (state 2, reward 1); the first: table, row 2" in str(data.bad)
 
 
-def test_a_table_of_nothing_but_bad_rows_has_no_chunks():
+def test_a_table_of_nothing_but_bad_rows_has_no_chunks(tmp_path):
     columns = as_columns(some_log(3), reward=[None, None, None])
-    data = TableData(pa.table(columns), skip_bad=True)
+    with pytest.raises(DataError, match=r"no transitions: 3 bad rows left out \(reward 3\)"):
+        read_log(pa.table(columns), skip_bad=True)
+    pq.write_table(pa.table(columns), tmp_path / "log.parquet")  # which are read in every pass
+    data = read_log(tmp_path / "log.parquet", skip_bad=True)
     assert list(data) == []
     for basis in (Polynomial(2), Polynomial(2, low=-1, high=1)):
         with pytest.raises(ValueError, match=r"no chunks: .*3 bad rows left out \(reward 3\)"):
@@ -171,17 +178,17 @@ def test_columns_that_are_there_twice_are_named():
         table.append_column("reward", table["reward"]),
         pd.concat([frame, frame[["reward"]]], axis=1),
     ):
-        with pytest.raises(DataError, match="log has several columns called 'reward'"):
-            TableData(twice, name="log")
-    with pytest.raises(DataError, match="log has several columns called '1'"):
-        TableData(frame.assign(**{"1": 0}).assign(x=0).rename(columns={"x": 1}), name="log")
+        with pytest.raises(DataError, match="table has several columns called 'reward'"):
+            read_log(twice)
+    with pytest.raises(DataError, match="table has several columns called '1'"):
+        read_log(frame.assign(**{"1": 0}).assign(x=0).rename(columns={"x": 1}))
 
 
 def test_actions_beyond_64_bits_are_bad():
     for actions in (np.array([0, 1, 2**63], np.uint64), [0.0, 1.0, 1e300]):
         table = pa.table(as_columns(some_log(3), action=actions))
-        with pytest.raises(DataError, match=r"log, row 2, column action: .* is not an action"):
-            list(TableData(table, name="log"))
+        with pytest.raises(DataError, match=r"table, row 2, column action: .* is not an action"):
+            list(read_log(table))
 
 
 def test_columns_are_read_from_text():
@@ -192,5 +199,5 @@ def test_columns_are_read_from_text():
 
 
 def test_other_things_are_not_tables():
-    with pytest.raises(TypeError, match="neither a pandas nor an Arrow table"):
-        TableData([1, 2])
+    with pytest.raises(TypeError, match="is neither a file nor a table"):
+        read_log([1, 2])

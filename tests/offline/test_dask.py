@@ -10,7 +10,7 @@ import pytest
 from gymnasium.spaces import Discrete
 
 from rblspi.core.cluster import ClusterError
-from rblspi.data import BadRows, DaskData, DataError, ParquetData, ParquetWriter
+from rblspi.data import BadRows, DaskData, DataError, ParquetWriter, read_log
 from rblspi.features import RBFGrid
 from rblspi.offline import BLSPI, FQI, LSPI
 from tests.support.chain import BASIS, DISCOUNT, STATES, random_episodes
@@ -46,7 +46,7 @@ def written(folder, rows, at_a_time, bad=()):
 @pytest.fixture
 def data(tmp_path):
     written(tmp_path, 5000, 500)
-    return ParquetData(tmp_path, actions=2, skip_bad=True)
+    return read_log(tmp_path, actions=2, skip_bad=True)
 
 
 @pytest.mark.parametrize("estimator", [LSPI, BLSPI, FQI])
@@ -66,7 +66,7 @@ def test_pessimism_travels(client, data):
 
 def test_bad_rows_are_counted_everywhere(client, tmp_path):
     written(tmp_path, 100, 50, bad=[3, 60])
-    data = DaskData(ParquetData(tmp_path, skip_bad=True), client)
+    data = DaskData(read_log(tmp_path, skip_bad=True), client)
     LSPI(BASIS, 2, discount=DISCOUNT, tolerance=1e9).fit(data)
     assert data.bad.count == 2
 
@@ -109,7 +109,7 @@ def test_a_lost_cluster_is_reported_in_one_sentence(name):
 def test_errors_of_the_data_stay_what_they_are(client, tmp_path):
     written(tmp_path, 100, 50, bad=[60])
     with pytest.raises(DataError, match="row 60, column reward: nan must be a finite number"):
-        LSPI(BASIS, 2).fit(DaskData(ParquetData(tmp_path), client))
+        LSPI(BASIS, 2).fit(DaskData(read_log(tmp_path), client))
 
 
 def test_a_scheduler_that_is_closed_during_a_pass_is_reported(data, tmp_path):

@@ -6,7 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from rblspi import BLSPI, LinearPolicy, Polynomial
-from rblspi.data import Columns, DataError, TableData
+from rblspi.data import Columns, DataError
 from tests.support.command import run
 from tests.support.logs import ACTIONS, episode_rows
 
@@ -35,13 +35,6 @@ def test_actions_as_words_of_any_type_of_text(tmp_path):
         path = tmp_path / "log.parquet"
         pq.write_table(table.set_column(place, "action", column), path)
         assert BLSPI(BASIS, discount=0.8).fit(path).act(STATE) in ACTIONS
-
-
-def test_the_reader_of_numbers_says_who_reads_words():
-    frame = ROWS.assign(next_stock=0.0, action=ROWS.action.astype("string[pyarrow]"))
-    columns = Columns(state="stock", next_state="next_stock")
-    with pytest.raises(DataError, match=r"column action: its values are .*read_log reads words"):
-        list(TableData(frame, columns))
 
 
 def test_an_estimator_takes_a_frame_and_saves_what_it_found(tmp_path):

@@ -108,10 +108,11 @@ def test_a_log_knows_which_actions_were_allowed_next(tmp_path):
     assert masks[log.observations, log.actions].all()
     with ParquetWriter(tmp_path / "log.parquet") as writer:
         writer.write(log)
-    read = concatenated(list(read_log(tmp_path / "log.parquet")))
-    assert_same(read, log)
-    with pytest.raises(DataError, match="which actions are allowed"):
-        read_log(pd.read_parquet(tmp_path / "log.parquet"))
+    for source in (tmp_path / "log.parquet", pd.read_parquet(tmp_path / "log.parquet")):
+        assert_same(concatenated(list(read_log(source))), log)
+    episodes = {"episode": [0, 0], "state": [1, 2], "action": [0, 1], "reward": [0, 0]}
+    with pytest.raises(DataError, match=r"which actions are allowed .* from rows of tran"):
+        read_log(episodes | {"next_allowed": [[1, 0], [1, 1]]})
 
 
 def test_policies_that_take_forbidden_actions_are_refused():

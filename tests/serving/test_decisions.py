@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from rblspi import FQI, LSPI, LinearPolicy, OneHot, Polynomial
-from rblspi.data import DataError, LogAndDecisions, Transitions, read_log
+from rblspi.data import DataError, Transitions, read_log
 from rblspi.data.decision_log import transitions_in
 from rblspi.serving import Decisions
 from tests.support.command import run
@@ -192,7 +192,7 @@ def test_a_fit_goes_on_with_decisions(path, tmp_path, capsys):
         for state, after in pairwise(states):
             decisions.record(decisions.act(state).id, 1.0, after)
     log = read_log(tmp_path / "log.jsonl")
-    both = LogAndDecisions(log, path)
+    both = log.with_decisions(path)
     found, before = joined(both), transitions_of_rows(rows)
     assert both.size == found.size == before.size + 39
     assert_same(found.rows(0, before.size), before)

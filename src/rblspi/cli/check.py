@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from rblspi.cli.commands import Command
-from rblspi.cli.logs import Log, columns_of
+from rblspi.cli.logs import Log
 
 
 def check(
@@ -22,7 +22,7 @@ def check(
     from rblspi.offline import data_report
 
     source = log.open()
-    roles, report = columns_of(source), data_report(source)
+    roles, report = str(source), data_report(source)
     print(roles)
     print(report)
     if out is not None:

@@ -15,9 +15,10 @@ import typer
 
 from rblspi.cli import options
 from rblspi.cli.commands import Command
-from rblspi.cli.logs import Log, columns_of
+from rblspi.cli.logs import Log
 from rblspi.cli.saved import POLICY, Selection, environment
 from rblspi.core.progress import Tell, progress, say
+from rblspi.data import DaskData, Dataset, MinariData
 
 if TYPE_CHECKING:
     from rblspi.data import Transitions
@@ -86,14 +87,14 @@ def fit(
     algorithm.require_settings(settings)
     named = None if env is None else environment(env, env_set)
     source = log.open(_number_of_actions(named, actions), decisions)
-    named = named or _environment(log.data, source.metadata, dict(env_set or ()))
+    named = named or _environment(log.data, source.facts.metadata, dict(env_set or ()))
     with ExitStack() as stack:
         data = source if cluster is None else _on_cluster(source, cluster, stack)
         space = _observation_space(source, data, named, actions)
         if not log.quiet:
             from rblspi.offline import data_report
 
-            print(columns_of(source))
+            print(source)
             print(data_report(data))
         estimator = algorithm.load()(
             _basis(basis, algorithm, data, space),
@@ -180,30 +181,30 @@ def _environment(
         raise ValueError(f"{data}: {error}") from error
 
 
-def _on_cluster(source: Any, address: str, stack: ExitStack) -> Any:
+def _on_cluster(source: Dataset, address: str, stack: ExitStack) -> DaskData:
     from rblspi.core.cluster import dask_client
-    from rblspi.data import DaskData
 
-    if not hasattr(source, "partitions"):
+    if isinstance(source, MinariData):
         raise ValueError("--cluster needs files: it does not work with minari:NAME")
     return DaskData(source, stack.enter_context(dask_client(address)))
 
 
 def _observation_space(
-    source: Any, data: Any, env: gym.Env[Any, Any] | None, actions: int | None
+    source: Dataset, data: Dataset, env: gym.Env[Any, Any] | None, actions: int | None
 ) -> gym.Space[Any]:
     """The space of the observations; the number of actions is set in the source."""
     if env is None:
         from rblspi.offline.problem import observed_space
 
         space = observed_space(data)
-        source.actions = source.actions or actions
-        source.actions = source.actions or 1 + max(int(chunk.actions.max()) for chunk in source)
+        seen = source.actions or actions
+        source.limit_actions(seen or 1 + max(int(chunk.actions.max()) for chunk in source))
         return space
     from rblspi.policies.linear import action_names_of
 
-    source.actions = _number_of_actions(env, actions)
-    action_names_of(env, source.actions, getattr(source, "action_names", ()))
+    own = _number_of_actions(env, actions) or 1
+    source.limit_actions(own)
+    action_names_of(env, own, source.action_names)
     return env.observation_space
 
 
@@ -248,31 +249,29 @@ def _require_plausible_actions(estimator: Any, data: Any) -> None:
 # What is seen meanwhile ---------------------------------------------------------------------
 
 
-class _Watched:
+class _Watched(Dataset):
     """Data that tell how far a pass over them has come; otherwise they are as before."""
 
-    def __init__(self, data: Any, tell: Tell) -> None:
+    def __init__(self, data: Dataset, tell: Tell) -> None:
+        super().__init__(data.facts)
         self._data, self._tell = data, tell
         self._passes, self._rows = 0, 0
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._data, name)
 
     def __iter__(self) -> Iterator[Transitions]:
         self._begin()
         yield from self._counted(self._data)
+        self.bad = self._data.bad
 
     def map_partitions(self, work: Callable[[Iterable[Transitions]], Any]) -> Iterator[Any]:
         """Work on the partitions; those on a cluster are counted when they are done."""
         self._begin()
-        if not hasattr(self._data, "map_partitions"):
-            yield work(self._counted(self._data))
-        elif hasattr(self._data, "client"):
+        if isinstance(self._data, DaskData):
             for i, result in enumerate(self._data.map_partitions(work)):
                 self._count(self._data.data[i].size)
                 yield result
         else:
             yield from self._data.map_partitions(lambda part: work(self._counted(part)))
+        self.bad = self._data.bad
 
     def _begin(self) -> None:
         self._passes, self._rows = self._passes + 1, 0
@@ -322,9 +321,8 @@ def _print_fit(estimator: Any, data: Any, seconds: float) -> None:
         best = f"the best of {tried} by held-out episodes"
         how = best if tried > 1 else "the default for these data"
         print(f"basis: {basis_to_text(chosen)}, {how}")
-    bad = getattr(data, "bad", None)
-    if bad is not None and bad.count:
-        print(bad)
+    if data.bad.count:
+        print(data.bad)
 
 
 def _print_value(estimator: Any, data: Any, policy: LinearPolicy) -> None:

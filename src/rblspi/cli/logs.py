@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rblspi.cli import options
 from rblspi.core.progress import progress
+
+if TYPE_CHECKING:
+    from rblspi.data import Dataset
 
 
 class Log(NamedTuple):
@@ -19,9 +22,9 @@ class Log(NamedTuple):
     skip_bad: options.SkipBad = False
     quiet: options.Quiet = False
 
-    def open(self, actions: int | None = None, decisions: Path | None = None) -> Any:
+    def open(self, actions: int | None = None, decisions: Path | None = None) -> Dataset:
         """Open the log, with decisions that were made after it."""
-        from rblspi.data import Columns, LogAndDecisions, MinariData, read_log
+        from rblspi.data import Columns, MinariData, read_log
 
         if self.data.startswith("minari:"):
             if self.columns is not None or self.skip_bad or decisions is not None:
@@ -42,7 +45,7 @@ class Log(NamedTuple):
                 tell(0.0, f"reading, {rows:,} rows")
 
             log = read_log(self.data, names, actions=actions, skip_bad=self.skip_bad, tell=read)
-            return log if decisions is None else LogAndDecisions(log, decisions)
+            return log if decisions is None else log.with_decisions(decisions)
 
 
 def observations_of(data: str | None, columns: str | None) -> Any:
@@ -53,15 +56,3 @@ def observations_of(data: str | None, columns: str | None) -> Any:
 
     log = Log(data, columns, quiet=True).open()
     return np.concatenate([chunk.observations for chunk in log])
-
-
-def columns_of(source: Any) -> str:
-    """Which columns of a log hold what, as a table."""
-    if hasattr(source, "decisions"):
-        return f"{columns_of(source.log)}\ndecisions  {source.decisions.size:,} with their outcomes"
-    if hasattr(source, "columns"):  # of Parquet files with numbers
-        rows = [(field, ", ".join(names)) for field, names in source.columns.items()]
-        if source.discount_per is not None:
-            rows.append(("discount_per", source.discount_per))
-        return "\n".join(f"{field:<10}  {value}" for field, value in rows)
-    return str(source) if hasattr(source, "roles") else f"{source.name}: {source.size:,} rows"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, Self
 
 from rblspi.data.periods import Period, PeriodLike
@@ -27,11 +27,6 @@ _USUAL = {
 }
 #: names of the index of a frame that are those of columns: of times and episodes
 OF_INDEX = (*_USUAL["episode"], *_USUAL["time"])
-#: the fields that a table of transitions has
-_OF_TRANSITIONS = (
-    *("state", "action", "reward", "next_state", "terminated", "truncated", "next_allowed"),
-    "elapsed",
-)
 #: the fields that a table may lack
 _OPTIONAL = ("truncated", "next_allowed", "done", "episode", "time", "elapsed")
 #: columns that are neither states nor anything else, as far as their names tell
@@ -154,19 +149,14 @@ class Columns:
             found["ends"] = int(found["ends"])
         return cls(**found)
 
-    def found_in(self, names: Iterable[str], source: str) -> dict[str, tuple[str, ...]]:
-        """Find the columns of every field of a transition among those of a table."""
-        present = _present(names, source)
-        found = {field: self._find(field, present, source) for field in _OF_TRANSITIONS}
-        return {field: columns for field, columns in found.items() if columns}
-
     def roles_in(self, names: Iterable[str], source: str) -> Roles:
         """Find the role of every column of a log, which may have rows of episodes."""
-        present = _present(names, source)
+        present = list(names)
+        require_unique(present, source)
         by_file = self.episode == FILE and FILE not in present
         fields = [f for f in _USUAL if "state" not in f and not (by_file and f == "episode")]
         found = {
-            field: self._find(field, present, source, required=field in ("action", "reward"))
+            field: self.find(field, present, source, required=field in ("action", "reward"))
             for field in fields
         }
         taken = {name for columns in found.values() for name in columns}
@@ -179,8 +169,8 @@ class Columns:
     ) -> dict[str, tuple[str, ...]]:
         """The columns of the state and of the next state, if there are any of the latter."""
         required = self.next_state is not None
-        after = self._find("next_state", present, source, required=required)
-        state = self._find("state", present, source, required=self.state is not None)
+        after = self.find("next_state", present, source, required=required)
+        state = self.find("state", present, source, required=self.state is not None)
         if not state:
             partner = {name: _partner(name, left) for name in left}
             paired = tuple(name for name, other in partner.items() if other is not None)
@@ -188,10 +178,10 @@ class Columns:
                 return {"state": paired, "next_state": tuple(str(partner[n]) for n in paired)}
             state = tuple(n for n in left if n not in after and not _is_no_state(n))
         if not state:
-            self._find("state", present, source)  # says that there is none
+            self.find("state", present, source)  # says that there is none
         return {"state": state, "next_state": after}
 
-    def _find(
+    def find(
         self, field: str, present: list[str], source: str, required: bool | None = None
     ) -> tuple[str, ...]:
         """The columns of a field; () if there are none, and none is needed."""
@@ -257,6 +247,11 @@ class Roles:
         """The one column of a field; None if there is none."""
         return next(iter(self.names(field)), None)
 
+    def without(self, field: str) -> Roles:
+        """The same roles without a field."""
+        left = {name: columns for name, columns in self.columns.items() if name != field}
+        return replace(self, columns=left)
+
     @property
     def used(self) -> list[str]:
         """All columns with a role, each once."""
@@ -265,6 +260,24 @@ class Roles:
     def guessed(self, field: str) -> bool:
         """Whether the columns of a field were not named by the user."""
         return getattr(self.choices, field) is None
+
+    def table(self, values: Callable[[str, str], str]) -> str:
+        """All roles and their columns in a table, whose last column is that of the values."""
+        rows = [("role", "column", "values")]
+        for role, names in self.columns.items():
+            guess = " (guessed)" if self.guessed(role) else ""
+            rows += [(f"{role}{guess}", name, values(role, name)) for name in names]
+        if self.by_file:
+            rows.append(("episode", "every file", values("episode", "")))
+        if self.choices.discount_per is not None:
+            rows.append(("discount_per", str(self.choices.discount_per), ""))
+        because = {True: "because of its name; state=NAMES can name it", False: ""}
+        rows += [("not used", n, because[self.left_out(n)]) for n in self.unused]
+        widths = [max(len(row[i]) for row in rows) for i in range(2)]
+        return "\n".join(
+            f"{role:<{widths[0]}}  {name:<{widths[1]}}  {value}".rstrip()
+            for role, name, value in rows
+        )
 
     @property
     def unused(self) -> tuple[str, ...]:
@@ -280,12 +293,12 @@ def _is_no_state(name: str) -> bool:
     return _NO_STATE.fullmatch(name.lower().strip()) is not None
 
 
-def _present(names: Iterable[str], source: str) -> list[str]:
+def require_unique(names: Iterable[str], source: str) -> None:
+    """Raise an error if several columns of a table have the same name."""
     present = list(names)
     twice = [name for name in present if present.count(name) > 1 and name.strip()]
     if twice:
         raise DataError(f"{source} has several columns called {twice[0]!r}: keep one of them")
-    return present
 
 
 def _in_order(found: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:

@@ -10,24 +10,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from rblspi.core.cluster import ClusterError
-from rblspi.data.decoding import BadRows
+from rblspi.data.dataset import BadRows, Dataset, Facts
+from rblspi.data.log import Log
 from rblspi.data.transitions import Transitions
 
 Result = TypeVar("Result")
 Work = Callable[[Iterable[Transitions]], Result]
 
 
-class PartitionedData(Protocol):
-    """Data that can be split into partitions, for example `rblspi.data.ParquetData`."""
-
-    def partitions(self) -> Sequence[Iterable[Transitions]]:
-        """The partitions. They are sent to workers and should hold names of files, not rows."""
-
-
-class DaskData:
+class DaskData(Dataset):
     """Data whose partitions are read by the workers of a Dask cluster.
 
     Estimators accept it in place of the data themselves and compute the same numbers. The bad
@@ -35,21 +29,17 @@ class DaskData:
 
     Parameters
     ----------
-    data : PartitionedData or sequence of iterables of Transitions
+    data : Log, or sequence of iterables of Transitions
         The workers must be able to open the files under the same names.
     client : dask.distributed.Client
     """
 
-    def __init__(
-        self, data: PartitionedData | Sequence[Iterable[Transitions]], client: Any
-    ) -> None:
-        self.encoding = getattr(data, "encoding", None)
-        self.action_names: tuple[str, ...] = getattr(data, "action_names", ())
-        self.discount_per = getattr(data, "discount_per", None)
+    def __init__(self, data: Dataset | Sequence[Iterable[Transitions]], client: Any) -> None:
+        super().__init__(data.facts if isinstance(data, Log) else Facts())
         self.source = data  # which may own the files of its partitions
-        self.data = list(data.partitions() if hasattr(data, "partitions") else data)
+        partitions: Any = data.partitions() if isinstance(data, Log) else data
+        self.data: list[Any] = list(partitions)  # iterables of transitions
         self.client = client
-        self.bad = BadRows()
 
     def __iter__(self) -> Iterator[Transitions]:
         """Iterate over the transitions in this process, to look at the first few."""

@@ -1,197 +1,62 @@
-"""From the rows of a table to transitions, with every value checked.
+"""From the rows of a log to numbers: every value is checked, and a bad one is named.
 
-Arrow arrays become NumPy arrays, without copying where possible. A row is bad if a value is
-missing, a number is not finite, the action does not exist or the state has the wrong length.
+A row is bad if a value is missing, a number is not finite, the action does not exist or the state
+has the wrong length.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rblspi.core.check import LARGEST_COUNT
 from rblspi.core.types import Array, Integers, Mask
-from rblspi.data.arrow_values import TableChunk, flags_of, is_list, is_number, numbers_of, plain
-from rblspi.data.columns import DataError
+from rblspi.data.columns import DataError, Roles
+from rblspi.data.dataset import BadRows
+from rblspi.data.encoding import Encoding, listed
+from rblspi.data.sources import Chunk
 from rblspi.data.transitions import Transitions
+from rblspi.data.values import (
+    flags_of,
+    is_list,
+    lists_of,
+    numbers_of,
+    places_of,
+    plain,
+    times_of,
+    words_of,
+)
+
+if TYPE_CHECKING:
+    import polars as pl
+
+#: places of rows: the number of the table, times this, plus the row in it
+_TABLE = 2**40
 
 
-@dataclass
-class BadRows:
-    """Bad rows that were skipped during the latest pass."""
+class Clock(NamedTuple):
+    """How long rows take."""
 
-    count: int = 0
-    by_column: Counter[str] = field(default_factory=Counter)  # by the first column that is bad
-    first: str = ""  # where the first bad row is, and what is wrong with it
-
-    def add(self, others: BadRows) -> None:
-        """Add the bad rows of the next partition."""
-        self.count += others.count
-        self.by_column.update(others.by_column)
-        self.first = self.first or others.first
-
-    def __str__(self) -> str:
-        """All of them in one sentence."""
-        if not self.count:
-            return "no bad rows"
-        columns = ", ".join(f"{name} {n:,}" for name, n in self.by_column.most_common())
-        return f"{self.count:,} bad rows left out ({columns}); the first: {self.first}"
+    by_rows: bool  # whether the time of the next row tells, and not a column of its own
+    period: float  # over which the discount applies once, in the units of the column
 
 
-@dataclass
-class Decoder:
-    """Converts chunks of a table to transitions."""
-
-    columns: dict[str, tuple[str, ...]]  # the names of the columns of every field
-    actions: int | None  # their number; None: every whole number from 0 on is an action
-    dimensions: int | None  # of states that are lists; None: the most common in the first chunk
-    skip_bad: bool  # whether to skip and count bad rows instead of raising an error
-    period: float = 1.0  # over which the discount applies once, in units of the elapsed time
-    bad: BadRows = field(default_factory=BadRows)
-
-    def decode(self, chunk: TableChunk) -> Transitions | None:
-        """The transitions in a chunk; None if all of its rows are bad."""
-        rows = Rows(chunk, self.bad if self.skip_bad else None)
-        columns: list[NDArray[Any]] = [
-            self._states(rows, "state"),
-            self._actions(rows),
-            rows.numbers(self.columns["reward"][0]),
-            self._states(rows, "next_state"),
-            rows.flags(self.columns["terminated"][0]),
-        ]
-        inferred = "truncated" not in self.columns
-        no_flags = np.zeros(len(rows.good), np.bool_)
-        columns.append(no_flags if inferred else rows.flags(self.columns["truncated"][0]))
-        more: dict[str, NDArray[Any]] = {}
-        if "next_allowed" in self.columns:
-            more["next_allowed"] = self._masks(rows, columns[4])
-        if "elapsed" in self.columns:
-            durations = rows.durations(self.columns["elapsed"][0], columns[4], self.period)
-            more["elapsed"] = durations / self.period
-        skipped = len(rows.good) - int(rows.good.sum())
-        if skipped:
-            self.bad.count += skipped
-            columns = [column[rows.good] for column in columns]
-            more = {name: column[rows.good] for name, column in more.items()}
-        if not len(columns[0]):
-            return None
-        transitions = Transitions(*columns, **more)
-        transitions.require_shapes()
-        # A skipped row may have been the last one of its episode.
-        return transitions.with_inferred_truncation() if inferred or skipped else transitions
-
-    def _states(self, rows: Rows, field: str) -> NDArray[Any]:
-        names = self.columns[field]
-        if len(names) > 1:
-            return np.stack([rows.numbers(name) for name in names], axis=1)
-        column = rows.column(names[0])
-        if is_list(column.type):
-            return self._lists(rows, names[0])
-        if _is_whole(column):
-            return np.asarray(column.to_numpy(zero_copy_only=False), np.int64)
-        return rows.numbers(names[0])
-
-    def _masks(self, rows: Rows, terminated: Mask) -> Mask:
-        """Which actions are allowed next; of a terminal state it does not matter."""
-        names = self.columns["next_allowed"]
-        if len(names) == 1 and is_list(rows.column(names[0]).type):
-            lists = rows.column(names[0]).to_pylist()
-            size = max((len(row) for row in lists if row is not None), default=0)
-            fits = np.array([row is not None and len(row) == size for row in lists])
-            rows.require(names[0], fits, f"has another length than {size}")
-            masks = np.array([row if len(row or ()) == size else [1] * size for row in lists])
-        else:
-            masks = np.stack([rows.flags(name) for name in names], axis=1)
-        allowed: Mask = masks.astype(np.bool_)
-        rows.require(names[0], allowed.any(axis=1) | terminated, "allows no action")
-        return allowed
-
-    def _lists(self, rows: Rows, name: str) -> Array:
-        """States in one column of lists, which must all have the same length."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
-        column = rows.column(name)
-        kind = column.type.value_type
-        if not is_number(kind):
-            raise DataError(
-                f"{rows.source}, column {name}: lists of {kind} are not lists of numbers"
-            )
-        lengths = np.asarray(pc.fill_null(pc.list_value_length(column), -1))
-        if self.dimensions is None:
-            self.dimensions = int(np.bincount(lengths + 1).argmax() - 1)  # the most common
-        size = max(self.dimensions, 0)
-        fits: Mask = lengths == size
-        rows.require(name, fits, f"has another length than {size}")
-        values = np.full((len(lengths), size), np.nan)
-        flat = pc.list_flatten(column.filter(pa.array(fits)))
-        values[fits] = np.asarray(pc.cast(flat, "float64", safe=False)).reshape(-1, size)
-        rows.require(name, ~fits | np.isfinite(values).all(axis=1), "must be finite numbers")
-        return values
-
-    def _actions(self, rows: Rows) -> Integers:
-        name = self.columns["action"][0]
-        column = rows.column(name)
-        whole = _is_whole(column)
-        values = column.to_numpy(zero_copy_only=False) if whole else rows.numbers(name)
-        return self._numbered_actions(rows, name, values)
-
-    def _numbered_actions(self, rows: Rows, name: str, values: NDArray[Any]) -> Integers:
-        """Actions that are numbers, checked."""
-        known = (values >= 0) & (values < (self.actions or LARGEST_COUNT))
-        if values.dtype.kind == "f":
-            known &= values == np.floor(values)
-        last = self.actions and self.actions - 1
-        which = ", which count from 0" if last is None else f": they go from 0 to {last}"
-        rows.require(name, known, f"is not an action{which}")
-        return np.where(known, values, 0).astype(np.int64)
-
-
-class Rows:
-    """The columns of a chunk, and which of its rows are good so far.
+class Checked:
+    """A chunk of a log, and which of its rows are good so far.
 
     Bad rows are recorded in ``bad``; where it is None, the first bad row raises an error.
     """
 
-    def __init__(self, chunk: TableChunk, bad: BadRows | None) -> None:
-        self.table, self.source, self.first_row = chunk
-        self.bad = bad
-        self.good: Mask = np.ones(self.table.num_rows, np.bool_)
+    def __init__(self, chunk: Chunk, bad: BadRows | None) -> None:
+        self.chunk, self.bad = chunk, bad
+        self.good: Mask = np.ones(chunk.rows.height, np.bool_)
 
-    def column(self, name: str) -> Any:
-        """A column as an Arrow array."""
-        return self.table.column(name)
-
-    def numbers(self, name: str) -> Array:
-        """A column of finite numbers."""
-        column = self.column(name)
-        values = numbers_of(plain(column))
-        if not is_number(column.type) and len(values) and np.isnan(values).all():
-            raise DataError(
-                f"{self.source}, column {name}: its values are {column.type}, not numbers: "
-                "rblspi.data.read_log reads words, too"
-            )
-        self.require(name, np.isfinite(values), "must be a finite number")
-        return values
-
-    def durations(self, name: str, last: Mask, default: float) -> Array:
-        """A column of times above 0; in the last row of an episode they may be missing."""
-        values = numbers_of(plain(self.column(name)))
-        values = np.where(np.isnan(values) & last, default, values)
-        good = np.isfinite(values) & (values > 0.0)
-        self.require(name, good, "must be a time above 0, that until the next state")
-        return np.where(good, values, default)
-
-    def flags(self, name: str) -> Mask:
-        """A column of booleans, of the numbers 0 and 1, or of words like these."""
-        values = flags_of(plain(self.column(name)))
-        self.require(name, ~np.isnan(values), "must be true or false")
-        flags: Mask = values == 1
-        return flags
+    def column(self, name: str) -> pl.Series:
+        """A column of a plain type."""
+        return plain(self.chunk.rows[name])
 
     def require(
         self, name: str, holds: Mask, what: str, if_missing: str = "", always: bool = False
@@ -204,22 +69,244 @@ class Rows:
         bad = self.good & ~holds
         if not bad.any():
             return
+        rows, table, first_row = self.chunk
         row = int(bad.argmax())
-        value = self.column(name)[row].as_py()
-        sentence = f"{self.source}, row {self.first_row + row}, column {name}: {value!r} {what}"
+        value = rows[name][row]
+        value = value.to_list() if hasattr(value, "to_list") else value
+        sentence = f"{table}, row {first_row + row}, column {name}: {value!r} {what}"
         if always:
             raise DataError(sentence)
         if self.bad is None:
             way_out = "--skip-bad (skip_bad=True) leaves such rows out"
             also = f", and {if_missing}" if if_missing and value is None else ""
             raise DataError(f"{sentence}; {way_out}{also}")
+        count = int(bad.sum())
         self.bad.first = self.bad.first or sentence
-        self.bad.by_column[name] += int(bad.sum())
+        self.bad.by_column[name] += count
+        self.bad.count += count
         self.good[bad] = False
 
 
-def _is_whole(column: Any) -> bool:
-    """Whether an Arrow array holds whole numbers without gaps."""
-    from pyarrow import types
+@dataclass
+class Decoder:
+    """Converts chunks of a log to rows of numbers.
 
-    return bool(types.is_integer(column.type) and not column.null_count)
+    These are frames with the columns ``x0``, ``x1``, ... of the state; ``y0``, ``y1``, ... of the
+    next state, if it is in the same row; and the names below. ``place`` tells where a row is,
+    ``closing`` whether it has neither action nor reward, but only the last state of an episode.
+    """
+
+    roles: Roles
+    encoding: Encoding | None = None  # None: states are lists
+    action_names: tuple[str, ...] = ()  # (): actions are numbers
+    actions: int | None = None  # their number; None: every whole number from 0 on is an action
+    skip_bad: bool = False  # whether to skip and count bad rows instead of raising an error
+    clock: Clock | None = None
+    known_episodes: dict[Any, int] = field(default_factory=dict)
+    dimensions: int | None = None  # of states that are lists; None: the most common in a chunk
+    bad: BadRows = field(default_factory=BadRows)
+
+    tables: list[str] = field(default_factory=list)  # that rows came from so far
+
+    def rows(self, chunk: Chunk) -> pl.DataFrame:
+        """The rows of a chunk, also those that are bad."""
+        import polars as pl
+
+        rows = Checked(chunk, self.bad if self.skip_bad else None)
+        closing = self._closing(rows)
+        flags = {n: self._flags(rows, n, closing) for n in ("terminated", "truncated", "done")}
+        last = flags["terminated"] | flags["done"]
+        states, _ = self._states(rows, "state", np.zeros_like(last))
+        columns = _numbered("x", states)
+        if not self.roles.of_episodes:
+            after, absent = self._states(rows, "next_state", last)
+            after[absent] = states[absent]
+            columns |= _numbered("y", after) | self._allowed(rows, flags["terminated"])
+        return pl.DataFrame(
+            {
+                **columns,
+                "action": self._actions(rows, closing),
+                "reward": self._rewards(rows, closing),
+                **flags,
+                "episode": self.episodes(chunk),
+                "time": self.times(chunk),
+                "elapsed": self._elapsed(rows, last | closing),
+                "place": self._places(chunk),
+                "good": rows.good,
+                "closing": closing,
+            }
+        )
+
+    def transitions(self, rows: pl.DataFrame) -> Transitions:
+        """Rows in which everything is known as transitions."""
+
+        def table(letter: str) -> NDArray[Any]:
+            names = [name for name in rows.columns if name.rstrip("0123456789") == letter]
+            if letter in ("x", "y") and self.encoding is not None and self.encoding.alone:
+                return rows[names[0]].to_numpy(writable=True)
+            return rows.select(names).to_numpy(order="c", writable=True)
+
+        names = ("action", "reward", "terminated", "truncated", "elapsed")
+        actions, rewards, terminated, truncated, elapsed = (
+            rows[name].to_numpy(writable=True) for name in names
+        )
+        return Transitions(
+            *(table("x"), actions, rewards, table("y"), terminated, truncated),
+            next_allowed=table("allowed") if "allowed0" in rows.columns else None,
+            elapsed=None if self.clock is None else elapsed / self.clock.period,
+        )
+
+    def where(self, place: int) -> str:
+        """The table and the row in it, in words."""
+        return f"{self.table(place)}, row {place % _TABLE}"
+
+    def table(self, place: int) -> str:
+        """The name of the table of a row."""
+        return self.tables[place // _TABLE]
+
+    def _places(self, chunk: Chunk) -> Integers:
+        if self.tables[-1:] != [chunk.table]:
+            self.tables.append(chunk.table)
+        start = (len(self.tables) - 1) * _TABLE + chunk.first_row
+        return np.arange(start, start + chunk.rows.height)
+
+    def _closing(self, rows: Checked) -> Mask:
+        absent = np.full(len(rows.good), self.roles.of_episodes)
+        for name in (*self.roles.names("action"), *self.roles.names("reward")):
+            absent &= rows.column(name).is_null().to_numpy()
+        return absent
+
+    def _states(self, rows: Checked, role: str, last: Mask) -> tuple[NDArray[Any], Mask]:
+        """The states, or the next states, and where these are missing in the last rows."""
+        names = self.roles.names(role)
+        missing = np.zeros(len(last), np.bool_)
+        if self.encoding is None:
+            return self._lists(rows, names[0]), missing
+        columns = []
+        for each, name in zip(self.encoding.inputs, names, strict=True):
+            column, words = rows.column(name), each.words
+            values = places_of(words_of(column), words) if words else numbers_of(column)
+            absent = np.isnan(values)
+            missing |= absent & last
+            good = np.isfinite(values) | (absent & (last | (each.fill is not None)))
+            what = f"is none of {listed([*words])}" if words else "must be a finite number"
+            rows.require(name, good, what, "missing=indicator keeps those without a value")
+            columns.append(values if each.fill is not None else np.nan_to_num(values))
+        return self.encoding.encoded(columns), missing
+
+    def _lists(self, rows: Checked, name: str) -> Array:
+        """States in one column of lists, which must all have the same length."""
+        import polars as pl
+
+        lists = lists_of(rows.column(name))
+        if lists is None:
+            kind = rows.chunk.rows[name].dtype
+            raise DataError(f"{rows.chunk.table}, column {name}: {kind} are no lists of numbers")
+        lengths = lists.list.len().fill_null(-1).cast(pl.Int64).to_numpy()
+        if self.dimensions is None:
+            self.dimensions = int(np.bincount(lengths + 1).argmax() - 1)  # the most common
+        size = max(self.dimensions, 0)
+        fits: Mask = lengths == size
+        rows.require(name, fits, f"has another length than {size}")
+        values = np.full((len(lengths), size), np.nan)
+        values[fits] = lists.filter(fits).explode().fill_null(np.nan).to_numpy().reshape(-1, size)
+        rows.require(name, ~fits | np.isfinite(values).all(axis=1), "must be finite numbers")
+        return values
+
+    def _allowed(self, rows: Checked, terminated: Mask) -> dict[str, Mask]:
+        """Which actions are allowed next; of a terminal state it does not matter."""
+        names = self.roles.names("next_allowed")
+        if not names:
+            return {}
+        if is_list(rows.column(names[0]).dtype):
+            lists = rows.column(names[0]).to_list()
+            size = max((len(row) for row in lists if row is not None), default=0)
+            fits = np.array([row is not None and len(row) == size for row in lists])
+            rows.require(names[0], fits, f"has another length than {size}")
+            allowed = np.array([row if len(row or ()) == size else [1] * size for row in lists])
+        else:
+            flags = {name: flags_of(rows.column(name)) for name in names}
+            for name, values in flags.items():
+                rows.require(name, ~np.isnan(values), "must be true or false")
+            allowed = np.column_stack(list(flags.values()))
+        masks = allowed.astype(np.bool_)
+        rows.require(names[0], masks.any(axis=1) | terminated, "allows no action")
+        return _numbered("allowed", masks)
+
+    def _actions(self, rows: Checked, closing: Mask) -> Integers:
+        name = self.roles.names("action")[0]
+        column = rows.column(name)
+        if self.action_names:
+            values = places_of(words_of(column), self.action_names)
+            rows.require(name, closing | np.isfinite(values), "is not an action")
+            return np.nan_to_num(values).astype(np.int64)
+        values = np.where(closing, 0.0, numbers_of(column))
+        known = (values >= 0) & (values < (self.actions or LARGEST_COUNT))
+        known &= values == np.floor(values)
+        last = self.actions and self.actions - 1
+        which = ", which count from 0" if last is None else f": they go from 0 to {last}"
+        rows.require(name, known, f"is not an action{which}")
+        return np.where(known, values, 0.0).astype(np.int64)
+
+    def _rewards(self, rows: Checked, closing: Mask) -> Array:
+        name = self.roles.names("reward")[0]
+        values = np.where(closing, 0.0, numbers_of(rows.column(name)))
+        rows.require(name, np.isfinite(values), "must be a finite number")
+        return values
+
+    def _flags(self, rows: Checked, role: str, closing: Mask) -> Mask:
+        name = self.roles.name(role)
+        if name is None:
+            return np.zeros(len(rows.good), np.bool_)
+        values = flags_of(rows.column(name))
+        rows.require(name, ~np.isnan(values) | closing, "must be true or false")
+        flags: Mask = values == 1.0
+        return flags
+
+    def _elapsed(self, rows: Checked, last: Mask) -> Array:
+        """The time until the next state; it may be missing where that does not matter."""
+        if self.clock is None or self.clock.by_rows:
+            return np.zeros(len(rows.good))
+        name = self.roles.names("elapsed")[0]
+        values = numbers_of(rows.column(name))
+        values = np.where(np.isnan(values) & last, self.clock.period, values)
+        good = np.isfinite(values) & (values > 0.0)
+        rows.require(name, good, "must be a time above 0, that until the next state")
+        return np.where(good, values, self.clock.period)
+
+    def episodes(self, chunk: Chunk) -> Integers:
+        """The number of the episode of every row, in the order of their first rows."""
+        import polars as pl
+
+        name, size, known = self.roles.name("episode"), chunk.rows.height, self.known_episodes
+        if self.roles.by_file:
+            return np.full(size, known.setdefault(chunk.table, len(known)))
+        if name is None or not self.roles.of_episodes:
+            return np.zeros(size, np.int64)
+        rows = Checked(chunk, None)
+        # whole numbers in text may be written with a point in one file and without in another
+        names = words_of(rows.column(name)).str.replace(r"^(-?\d+)\.0*$", "${1}")
+        rows.require(name, names.is_not_null().to_numpy(), "must name an episode", always=True)
+        here = names.unique(maintain_order=True).to_list()
+        codes = [known.setdefault(key, len(known)) for key in here]
+        return names.replace_strict(here, codes, return_dtype=pl.Int64).to_numpy()
+
+    def times(self, chunk: Chunk) -> Array:
+        """The time of every row; 0 if there is no such column, or it is not needed."""
+        name = self.roles.name("time")
+        if name is None or not self.roles.of_episodes:
+            return np.zeros(chunk.rows.height)
+        rows = Checked(chunk, None)
+        values = times_of(rows.column(name))
+        what = (
+            "must be a number or a date like 2026-01-31 10:00:00, with a time zone in all rows or "
+            "in none"
+        )
+        rows.require(name, np.isfinite(values), what, always=True)
+        return values
+
+
+def _numbered(name: str, numbers: NDArray[Any]) -> dict[str, NDArray[Any]]:
+    """The numbers of states, or of actions, as columns."""
+    table = numbers.reshape(len(numbers), -1)
+    return {f"{name}{i}": np.ascontiguousarray(table[:, i]) for i in range(table.shape[1])}

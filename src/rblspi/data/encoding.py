@@ -11,9 +11,12 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from rblspi.core.types import Array, Integers, Matrix
-from rblspi.data.arrow_values import NUMBER
-from rblspi.data.profiles import MISSING, NONE, listed
+from rblspi.core.types import Array, Matrix
+
+#: text that is a number, and words that are no value in a column of numbers
+NUMBER = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?"
+MISSING = ("na", "n/a", "#n/a", "<na>", "nan", "-nan", "null")
+NONE = "none"
 
 
 @dataclass(frozen=True)
@@ -125,9 +128,9 @@ class Encoding:
         if isinstance(states, Mapping):
             return [self._named(states)], True
         if hasattr(states, "__arrow_c_stream__") or hasattr(states, "to_dict"):
-            from rblspi.data.tables import as_arrow
+            from rblspi.data.sources import frame_of
 
-            return [self._named(row) for row in as_arrow(states, "states").to_pylist()], False
+            return [self._named(row) for row in frame_of(states).iter_rows(named=True)], False
         values = states.tolist() if isinstance(states, np.ndarray) else states
         if isinstance(values, str) or not isinstance(values, Iterable):
             return [[values]], True
@@ -185,10 +188,8 @@ def in_order(words: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(words, key=key))
 
 
-def places_of(text: Any, words: Sequence[str]) -> Array:
-    """The place of every word of an Arrow array among these, as a float; NaN where it is none."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    found: Integers = pc.index_in(text, value_set=pa.array(list(words), pa.string()))
-    return np.asarray(pc.cast(found, pa.float64()).to_numpy(zero_copy_only=False), np.float64)
+def listed(words: list[str], most: int = 6) -> str:
+    """Some of the words, and how many there are if these are not all."""
+    if len(words) <= most:
+        return ", ".join(words)
+    return f"{', '.join(words[: most - 1])}, ... ({len(words):,})"

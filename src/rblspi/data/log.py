@@ -2,33 +2,40 @@
 
 A log is read twice. The first time shows what its columns hold, so that words, dates and missing
 values are understood by all rows and not by the first ones (`survey`). The second time makes
-transitions of its rows, which are kept in memory or, if they would take too much of it, in a
-temporary Parquet file (`kept`).
+transitions of its rows, which are kept in memory or, if they would take too much of it, in
+temporary files. Parquet files whose rows are transitions in numbers need neither: they are read
+anew in every pass, one row group at a time, and may be read by the workers of a cluster.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
+import shutil
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
 from os import PathLike
-from typing import Any
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from rblspi.core.types import Mask
-from rblspi.data.arrow_values import is_duration, is_list, is_number
 from rblspi.data.columns import Columns, DataError, Roles
-from rblspi.data.decoding import BadRows
-from rblspi.data.encoding import Naming
-from rblspi.data.kept import Kept, Part
-from rblspi.data.log_order import Joiner, sorted_on_disk, sorted_rows
-from rblspi.data.log_rows import Clock, LogDecoder, LogRows
-from rblspi.data.log_source import LogSource, Places, TellRows
-from rblspi.data.parquet import ParquetData
+from rblspi.data.dataset import BadRows, Dataset, Facts
+from rblspi.data.decoding import Clock, Decoder
+from rblspi.data.encoding import Encoding, Input, Naming
+from rblspi.data.episodes import Joiner, sorted_on_disk, sorted_rows
 from rblspi.data.periods import TimeKind
-from rblspi.data.survey import Survey, survey
-from rblspi.data.tables import ROWS
+from rblspi.data.sources import ROWS, Chunk, Source, Table, TellRows, metadata_of, row_groups
+from rblspi.data.survey import Survey
 from rblspi.data.transitions import Transitions, cut_between, rechunked
+from rblspi.data.values import is_list
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Result = TypeVar("Result")
 
 #: bytes of transitions that are kept in memory
 MEMORY = 2**30
@@ -43,7 +50,7 @@ def read_log(
     memory: int = MEMORY,
     names: Naming | None = None,
     tell: TellRows | None = None,
-) -> LogData | ParquetData:
+) -> Log:
     """Open a log of any form.
 
     Parameters
@@ -60,68 +67,44 @@ def read_log(
     skip_bad : bool
         Whether to leave bad rows out and count them. By default a bad row is an error.
     memory : int
-        Bytes of transitions that may be kept in memory. More than these go to a temporary file.
+        Bytes of transitions that may be kept in memory. More than these go to temporary files.
     names : tuple, optional
         The encoding of states and the names of actions of another log, which this one has to have.
     tell : callable, optional
         Called with the number of rows that have been read so far, in each of two readings.
-
-    Returns
-    -------
-    LogData or ParquetData
-        The latter if the log is in Parquet files whose rows are transitions in numbers: nothing
-        has to be converted then, and they are read anew in every pass.
     """
-    opened = LogSource.of(source)
-    if opened.heading is not None:  # the names of the policy that made the decisions
-        actions = actions or len(opened.heading.actions)
-        names = names or opened.heading.naming
-    columns = columns or Columns()
-    if opened.heading is not None and columns.discount_per is not None:
-        columns = _elapsed_of_decisions(opened, columns)
-    roles = opened.roles(columns)
-    if opened.files and _are_transitions(opened, roles):
-        states, after = roles.names("state"), roles.names("next_state")
-        columns = replace(columns, state=states, next_state=after)
-        return ParquetData(list(opened.files), columns, actions, skip_bad)
-    return LogData(
-        opened, roles, actions=actions, skip_bad=skip_bad, memory=memory, names=names, tell=tell
-    )
-
-
-def _elapsed_of_decisions(opened: LogSource, columns: Columns) -> Columns:
-    """The columns with that in which decisions have the time to the next state, if any has."""
-    if not all("elapsed" in schema.names for schema in opened.schemas.values()):
-        raise DataError(
-            f"discount_per={columns.discount_per}: the outcomes in {opened.name} do not say how "
-            "long it took until the next state: record them with elapsed="
-        )
-    return replace(columns, elapsed="elapsed")
+    require_polars()
+    with Source.opened(source) as opened:
+        columns = columns or Columns()
+        if opened.heading is not None:  # the names of the policy that made the decisions
+            actions = actions or len(opened.heading.actions)
+            names = names or opened.heading.naming
+            columns = _elapsed_of_decisions(opened, columns)
+        roles = opened.roles(columns)
+        _require_known_ends(roles, opened.name)
+        if _are_transitions(opened, roles):
+            return _read_anew(opened, roles, actions, skip_bad)
+        return _converted(opened, roles, actions, skip_bad, memory, names, tell)
 
 
 def is_log(data: Any) -> bool:
     """Whether this is a file or a table that `read_log` reads, and not a set of transitions."""
     if isinstance(data, str | PathLike) or hasattr(data, "__arrow_c_stream__"):
         return True
-    return hasattr(data, "columns") and hasattr(data, "items") and not isinstance(data, LogData)
+    return hasattr(data, "columns") and hasattr(data, "items") and not isinstance(data, Dataset)
 
 
-def _are_transitions(source: LogSource, roles: Roles) -> bool:
-    """Whether Parquet files have rows of transitions in numbers."""
-    if any(file.suffix != ".parquet" for file in source.files):
-        return False
-    if roles.of_episodes or roles.name("terminated") is None:
-        return False
-    if roles.categorical or roles.choices.missing != "error":
-        return False
-    fields = ("state", "next_state", "action", "reward", "elapsed")
-    used = [name for field in fields for name in roles.names(field)]
-    kinds = [schema.field(name).type for schema in source.schemas.values() for name in used]
-    return all(is_number(kind) or is_list(kind) for kind in kinds)
+def require_polars() -> None:
+    """Raise an error that says how to install the libraries that read logs."""
+    try:
+        import polars  # noqa: F401
+        import pyarrow  # noqa: F401
+    except ImportError as error:
+        raise ImportError("logs need Polars and Arrow: pip install 'rblspi[data]'") from error
 
 
-class LogData:
-    """The transitions of a log, made once; they can be iterated over again and again.
+class Log(Dataset):
+    """The transitions of a log, in parts; they can be iterated over again and again.
 
     `read_log` makes it.
 
@@ -129,88 +112,293 @@ class LogData:
     ----------
     roles : Roles
         Which columns hold what.
-    survey : Survey
-        What they hold.
-    encoding : Encoding or None
-        How a state becomes an observation; None if states are lists.
-    action_names : tuple of str
-        The names of the actions 0, 1, ...; () if they are numbers in the log.
-    actions : int
-        The number of actions.
-    size : int
-        The number of transitions.
+    facts : Facts
+        The encoding of states, the names of actions, and what else is known.
     bad : BadRows
         The rows that were left out because something is wrong with them.
-    left_out : int
-        The last rows of episodes that did not terminate, whose next state is not known.
     """
 
     def __init__(
         self,
-        source: LogSource,
+        facts: Facts,
         roles: Roles,
-        *,
-        actions: int | None = None,
-        skip_bad: bool = False,
-        memory: int = MEMORY,
-        names: Naming | None = None,
-        tell: TellRows | None = None,
+        parts: Sequence[Part],
+        about: str,
+        bad: BadRows | None = None,
     ) -> None:
-        _require_known_ends(roles, source.name)
-        if roles.names("next_allowed"):
-            raise DataError(
-                f"{source.name}: which actions are allowed ({roles.name('next_allowed')}) is read "
-                "from Parquet files whose rows are transitions in numbers, as rblspi collect "
-                "writes them, and not from this log"
-            )
-        self.name, self.roles = source.name, roles
-        self.survey: Survey = survey(source, roles, tell)
-        self.encoding, self.action_names = names or (
-            self.survey.encoding,
-            self.survey.action_names,
-        )
-        given = len(self.action_names) or actions
-        self.discount_per = roles.choices.discount_per
-        clock = _clock(source, roles, self.survey)
-        decoder = LogDecoder(
-            *(roles.columns, given, None, skip_bad),
-            roles=roles,
-            encoding=self.encoding,
-            action_names=self.action_names,
-            known_episodes=self.survey.episodes,
-            clock=clock,
-        )
-        reading = _Reading(source, roles, decoder, _has_dates(self.survey, roles.name("time")))
-        in_memory = self.survey.rows * reading.row_bytes <= memory
-        transitions = reading.transitions(self.survey, memory, tell)
-        self._kept = Kept(rechunked(transitions, ROWS), in_memory)
-        self.size, self.actions = self._kept.size, given or self._kept.actions
-        self.bad: BadRows = decoder.bad
-        self.left_out: int = reading.joiner.left_out
-        self.metadata: dict[str, Any] = {}
-        if not self.size:
-            raise DataError(f"{self.name} has no transitions: {self._left_out() or 'no rows'}")
+        super().__init__(facts)
+        self.roles, self._parts, self._about = roles, list(parts), about
+        self._bad = bad or BadRows()  # those that were found when the log was opened
+        self.bad = self._bad
 
     def __iter__(self) -> Iterator[Transitions]:
         """Iterate over the transitions, in chunks."""
-        return iter(self._kept.chunks)
+        for part in self._counted():
+            yield from part
 
-    def partitions(self) -> list[Part]:
-        """One partition for every chunk."""
-        return self._kept.partitions()
+    def map_partitions(self, work: Callable[[Iterable[Transitions]], Result]) -> Iterator[Result]:
+        """Apply a function to every part; yields the results in order."""
+        return map(work, self._counted())
+
+    def partitions(self) -> Sequence[Part]:
+        """The parts, which workers of a cluster can read."""
+        return self._parts
+
+    def _counted(self) -> Iterator[Part]:
+        """The parts, one after the other; the bad rows that they find are counted anew."""
+        self.bad = deepcopy(self._bad)
+        for part in self._parts:
+            try:
+                yield part
+            finally:
+                self.bad.add(part.bad)
+
+    def limit_actions(self, actions: int) -> None:
+        """Set the number of actions. Rows of files that are read from now on must not have more."""
+        super().limit_actions(actions)
+        for part in self._parts:
+            if isinstance(part.chunks, _RowGroup):
+                part.chunks.decoder.actions = actions
+
+    def with_decisions(self, decisions: str | PathLike[str] | Sequence[Any]) -> Log:
+        """These transitions, and after them those of decisions, with the names of this log.
+
+        Parameters
+        ----------
+        decisions : path, or sequence of paths
+            What `rblspi.serving.Decisions` or ``rblspi serve`` wrote.
+        """
+        facts = self.facts
+        names = None if facts.encoding is None else (facts.encoding, facts.action_names)
+        more = read_log(decisions, Columns(discount_per=facts.discount_per), names=names)
+        first, own = (next(iter(part)).observations[0] for part in (self, more))
+        if own.size != first.size:
+            raise DataError(
+                f"{decisions}: a state has {own.size} numbers, but {first.size} in the "
+                "log: name the log that the policy was learnt from"
+            )
+        known = None if facts.actions is None else max(facts.actions, more.actions or 0)
+        both = replace(
+            facts,
+            name=f"{facts.name} and {decisions}",
+            size=facts.size + more.size,
+            actions=known,
+            left_out=facts.left_out + more.facts.left_out,
+        )
+        parts = [replace(part, shape=first.shape) for part in more.partitions()]
+        about = f"{self}\ndecisions  {more.size:,} with their outcomes"
+        bad = deepcopy(self._bad)
+        bad.add(more.bad)
+        found = Log(both, self.roles, [*self._parts, *parts], about, bad)
+        found._kept_alive = self, more  # which may own temporary files
+        return found
+
+    _kept_alive: tuple[Log, ...] = ()
 
     def __str__(self) -> str:
         """The roles of the columns as a table, and what was left out."""
-        return "\n".join(filter(None, (str(self.survey), self._left_out())))
+        return "\n".join(filter(None, (self._about, *_sentences(self._bad, self.facts.left_out))))
 
-    def _left_out(self) -> str:
-        sentences = [str(self.bad)] if self.bad.count else []
-        if self.left_out:
-            sentences.append(
-                f"{self.left_out:,} last rows of episodes that did not terminate left out: their "
-                "next state is not known"
-            )
-        return "\n".join(sentences)
+
+def _sentences(bad: BadRows, left_out: int) -> Iterator[str]:
+    if bad.count:
+        yield str(bad)
+    if left_out:
+        yield (
+            f"{left_out:,} last rows of episodes that did not terminate left out: their next state "
+            "is not known"
+        )
+
+
+@dataclass
+class Part:
+    """A partition of a log, which a worker of a cluster can read."""
+
+    chunks: Iterable[Transitions]
+    size: int
+    shape: tuple[int, ...] | None = None  # of an observation, if it has to be another one
+
+    @property
+    def bad(self) -> BadRows:
+        """The bad rows of the latest pass."""
+        return self.chunks.bad if isinstance(self.chunks, _RowGroup) else BadRows()
+
+    def __iter__(self) -> Iterator[Transitions]:
+        """Iterate over the chunks."""
+        for chunk in self.chunks:
+            yield chunk if self.shape is None else chunk.reshaped(self.shape)
+
+
+# Rows that are transitions -------------------------------------------------------------------
+
+
+def _are_transitions(source: Source, roles: Roles) -> bool:
+    """Whether Parquet files have rows of transitions in numbers."""
+    if any(table.path.suffix != ".parquet" for table in source.tables):
+        return False
+    if roles.of_episodes or roles.name("terminated") is None:
+        return False
+    if roles.categorical or roles.choices.missing != "error":
+        return False
+    fields = ("state", "next_state", "action", "reward", "elapsed")
+    return source.is_numbers([name for field in fields for name in roles.names(field)])
+
+
+def _read_anew(source: Source, roles: Roles, actions: int | None, skip_bad: bool) -> Log:
+    """A log that is read in every pass, row group by row group."""
+    types = next(iter(source.schemas.values()))
+    states, encoding = roles.names("state"), None
+    if not is_list(types[states[0]]):
+        whole = len(states) == 1 and all(t[states[0]].is_integer() for t in source.schemas.values())
+        encoding = Encoding(tuple(Input(name, whole=whole) for name in states))
+    clock = _clock(source, roles)
+    decoder = Decoder(roles, encoding, actions=actions, skip_bad=skip_bad, clock=clock)
+    if encoding is None:  # finds the length of the lists
+        sample = replace(decoder, skip_bad=True, bad=BadRows())
+        sample.rows(next(source.chunks(roles.used)))
+        decoder.dimensions = sample.dimensions
+    groups = [pair for table in source.tables for pair in row_groups(table)]
+    parts = [Part(_RowGroup(group, decoder), rows) for group, rows in groups]
+    facts = Facts(
+        source.name,
+        size=sum(part.size for part in parts),
+        actions=actions,
+        discount_per=roles.choices.discount_per,
+        metadata=metadata_of(source.tables[0]),
+    )
+    return Log(facts, roles, parts, roles.table(lambda role, name: str(types.get(name, ""))))
+
+
+@dataclass
+class _RowGroup:
+    """Transitions in a row group of a file."""
+
+    table: Table
+    decoder: Decoder
+    bad: BadRows = field(default_factory=BadRows)  # of the latest pass
+
+    def __iter__(self) -> Iterator[Transitions]:
+        decoder = replace(self.decoder, bad=BadRows(), tables=[])
+        self.bad = decoder.bad
+        for chunk in self.table.chunks(decoder.roles.used):
+            found = _transitions_in(chunk, decoder)
+            if found is not None:
+                yield found
+
+
+def _transitions_in(chunk: Chunk, decoder: Decoder) -> Transitions | None:
+    """Rows that are transitions already; None if all of them are bad."""
+    import polars as pl
+
+    roles, col = decoder.roles, pl.col
+    rows = decoder.rows(chunk)
+    good = rows.filter("good")
+    if not good.height:
+        return None
+    if roles.name("terminated") is None:
+        cut = roles.name("truncated") is None and roles.choices.ends == "truncated"
+        ends = pl.lit(False) if cut else col("done") & ~col("truncated")
+        good = good.with_columns(terminated=ends)
+    good = good.with_columns(truncated=col("truncated") | (col("done") & ~col("terminated")))
+    found = decoder.transitions(good)
+    # A row that is left out may have been the last one of its episode.
+    inferred = not _tells_cuts(roles) or good.height < rows.height
+    return found.with_inferred_truncation() if inferred else found
+
+
+def _tells_cuts(roles: Roles) -> bool:
+    return bool(roles.name("truncated") or roles.name("done"))
+
+
+# Rows that are converted once ------------------------------------------------------------------
+
+
+def _converted(
+    source: Source,
+    roles: Roles,
+    actions: int | None,
+    skip_bad: bool,
+    memory: int,
+    names: Naming | None,
+    tell: TellRows | None,
+) -> Log:
+    """A log whose transitions are made once and kept, in memory or in temporary files."""
+    survey = Survey.of(source, roles, tell)
+    encoding, action_names = names or (survey.encoding, survey.action_names)
+    given = len(action_names) or actions
+    clock = _clock(source, roles, survey)
+    decoder = Decoder(
+        roles, encoding, action_names, given, skip_bad, clock, known_episodes=survey.episodes
+    )
+    width = 8 if encoding is None else len(encoding.names)
+    needed = survey.rows * 8 * (2 * width + 10)  # bytes
+    fits = needed <= memory
+    times = roles.name("time")
+    joiner = Joiner(decoder, times is not None and survey.profiles[times].kind == "date")
+    chunks = source.chunks(roles.used, tell)
+    found: Iterator[Transitions]
+    if roles.of_episodes:
+        rows: Iterator[pl.DataFrame] = map(decoder.rows, chunks)
+        if not survey.in_order:
+            parts = 1 + 4 * needed // memory
+            rows = sorted_rows(rows) if fits else sorted_on_disk(rows, len(survey.episodes), parts)
+        found = (decoder.transitions(joined) for joined in joiner.joined(rows) if joined.height)
+    else:
+        named = ((chunk.table, _transitions_in(chunk, decoder)) for chunk in chunks)
+        good = ((name, chunk) for name, chunk in named if chunk is not None)
+        found = cut_between(good, inferred=not _tells_cuts(roles))
+    kept = _Kept(rechunked(found, ROWS), fits)
+    facts = Facts(
+        source.name,
+        kept.size,
+        given or kept.actions,
+        encoding,
+        action_names,
+        roles.choices.discount_per,
+        in_order=survey.in_order,
+        left_out=joiner.left_out,
+    )
+    if not kept.size:
+        why = "\n".join(_sentences(decoder.bad, joiner.left_out)) or "no rows"
+        raise DataError(f"{source.name} has no transitions: {why}")
+    log = Log(facts, roles, kept.parts, str(survey), decoder.bad)
+    if kept.folder is not None:
+        weakref.finalize(log, shutil.rmtree, kept.folder, True)
+    return log
+
+
+class _Kept:
+    """Chunks of transitions, each of which becomes a part."""
+
+    def __init__(self, chunks: Iterable[Transitions], in_memory: bool) -> None:
+        folder = None if in_memory else Path(mkdtemp(prefix="rblspi-"))
+        self.folder = folder
+        self.parts: list[Part] = []
+        self.size, self.actions = 0, 0
+        for number, chunk in enumerate(chunks):
+            self.size += chunk.size
+            self.actions = max(self.actions, 1 + int(chunk.actions.max()))
+            kept = [chunk] if folder is None else _Stored.of(chunk, folder / f"{number}.npz")
+            self.parts.append(Part(kept, chunk.size))
+
+
+@dataclass(frozen=True)
+class _Stored:
+    """Transitions in a file of NumPy."""
+
+    path: Path
+
+    @classmethod
+    def of(cls, chunk: Transitions, path: Path) -> _Stored:
+        np.savez(path, **chunk.columns())  # type: ignore[arg-type]
+        return cls(path)
+
+    def __iter__(self) -> Iterator[Transitions]:
+        with np.load(self.path) as columns:
+            yield Transitions(**columns)
+
+
+# What has to be known -----------------------------------------------------------------------
 
 
 def _require_known_ends(roles: Roles, name: str) -> None:
@@ -221,6 +409,11 @@ def _require_known_ends(roles: Roles, name: str) -> None:
         "say ends=terminated (a terminal state), ends=truncated (a cut), or ends=N if a time limit "
         "cuts episodes short after N rows"
     )
+    if roles.of_episodes and roles.name("next_allowed"):
+        raise DataError(
+            f"{name}: which actions are allowed ({roles.name('next_allowed')}) is read from rows "
+            "of transitions, which have columns of next states"
+        )
     if "terminated" in has or {"done", "truncated"} <= has:
         return
     if isinstance(ends, int) and not roles.of_episodes:
@@ -230,7 +423,7 @@ def _require_known_ends(roles: Roles, name: str) -> None:
             "terminated="
         )
     if "done" not in has and not roles.of_episodes:
-        roles.choices.found_in(roles.present, name)  # says that no column tells
+        roles.choices.find("terminated", [*roles.present], name, required=True)
     if not has and roles.name("episode") is None and not roles.by_file:
         raise DataError(
             f"{name} has neither columns of next states nor a column of episodes, only "
@@ -249,8 +442,10 @@ def _require_known_ends(roles: Roles, name: str) -> None:
         )
 
 
-def _clock(source: LogSource, roles: Roles, found: Survey) -> Clock | None:
+def _clock(source: Source, roles: Roles, survey: Survey | None = None) -> Clock | None:
     """How long rows take, by a column of that or by the time of the next row."""
+    import polars as pl
+
     period = roles.choices.period
     if period is None:
         return None
@@ -262,79 +457,22 @@ def _clock(source: LogSource, roles: Roles, found: Survey) -> Clock | None:
             f"name the column of {advice}the time until the next state with elapsed="
         )
     kind: TimeKind = "numbers"
-    if _has_dates(found, name):
+    if survey is not None and survey.profiles[name].kind == "date":
         kind = "dates"
-    elif is_duration(next(iter(source.schemas.values())).field(name).type):
+    elif next(iter(source.schemas.values()))[name] == pl.Duration:
         kind = "durations"
     elif source.heading is not None and period.is_duration:
         kind = "durations"  # decisions are in seconds
     return Clock(roles.name("elapsed") is None, period.units(kind, name))
 
 
-def _has_dates(found: Survey, name: str | None) -> bool:
-    return name is not None and found.profiles[name].kind == "date"
-
-
-class _Reading:
-    """The second reading of a log, which makes transitions of its rows."""
-
-    def __init__(self, source: LogSource, roles: Roles, decoder: LogDecoder, dated: bool) -> None:
-        self.source, self.roles, self.decoder = source, roles, decoder
-        self.places = Places()
-        self.joiner = Joiner(roles, self.places, decoder.clock, dated)
-
-    @property
-    def row_bytes(self) -> int:
-        """The memory of a row, about."""
-        encoding = self.decoder.encoding
-        width = 8 if encoding is None else len(encoding.names)
-        return 8 * (2 * width + 10)
-
-    def transitions(
-        self, found: Survey, memory: int, tell: TellRows | None
-    ) -> Iterator[Transitions]:
-        """The transitions in order, in chunks of any size."""
-        rows = self._rows(tell)
-        if not self.roles.of_episodes:
-            knows_cuts = self.roles.name("truncated") or self.roles.name("done")
-            yield from cut_between(self._as_they_are(rows, not knows_cuts), not knows_cuts)
-            return
-        needed = found.rows * self.row_bytes
-        if not found.in_order and needed <= memory:
-            rows = sorted_rows(rows)
-        elif not found.in_order:
-            rows = sorted_on_disk(rows, len(found.episodes), 1 + 4 * needed // memory)
-        yield from self.joiner.transitions(rows)
-
-    def _rows(self, tell: TellRows | None) -> Iterator[LogRows]:
-        for chunk in self.source.chunks(self.roles.used, tell):
-            self.places.add(chunk, self.decoder.read)
-            yield self.decoder.rows(chunk)
-
-    def _as_they_are(
-        self, chunks: Iterable[LogRows], inferred: bool
-    ) -> Iterator[tuple[str, Transitions]]:
-        """Rows that are transitions already, each chunk with the name of its table."""
-        for rows in chunks:
-            good = rows.good
-            if not good.any():
-                continue
-            terminated = self._terminated(rows)
-            cut = (rows.truncated | rows.done) & ~terminated
-            clock = self.decoder.clock
-            found = Transitions(
-                *(rows.states, rows.actions, rows.rewards, rows.next_states),
-                terminated=terminated,
-                truncated=cut,
-                elapsed=None if clock is None else rows.elapsed / clock.period,
-            ).select(good)
-            found.require_shapes()
-            # A row that is left out may have been the last one of its episode.
-            found = found.with_inferred_truncation() if inferred or not good.all() else found
-            yield self.places.source(int(rows.places[0])), found
-
-    def _terminated(self, rows: LogRows) -> Mask:
-        if self.roles.name("terminated") is not None:
-            return rows.terminated
-        cut = self.roles.name("truncated") is None and self.roles.choices.ends == "truncated"
-        return np.zeros_like(rows.done) if cut else rows.done & ~rows.truncated
+def _elapsed_of_decisions(opened: Source, columns: Columns) -> Columns:
+    """The columns, with the one of the time to the next state if that matters."""
+    if columns.discount_per is None:
+        return columns
+    if not all("elapsed" in schema for schema in opened.schemas.values()):
+        raise DataError(
+            f"discount_per={columns.discount_per}: the outcomes in {opened.name} do not say how "
+            "long it took until the next state: record them with elapsed="
+        )
+    return replace(columns, elapsed="elapsed")

@@ -9,10 +9,11 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete, MultiDiscrete
 
 from rblspi.data.columns import DataError
+from rblspi.data.dataset import Dataset, Facts
 from rblspi.data.transitions import Transitions
 
 
-class MinariData:
+class MinariData(Dataset):
     """The transitions of a Minari data set with discrete actions. Each chunk is an episode.
 
     Parameters
@@ -23,29 +24,21 @@ class MinariData:
 
     def __init__(self, dataset: Any) -> None:
         self.dataset = _load(dataset) if isinstance(dataset, str) else dataset
-        self.name = str(self.dataset.spec.dataset_id)
-        space = self.dataset.spec.action_space
+        spec = self.dataset.spec
+        name, space = str(spec.dataset_id), spec.action_space
         if not isinstance(space, Discrete):
-            raise DataError(f"{self.name} has the actions {space}, which are not discrete")
-        self.actions = int(space.n)
-        self.observation_space = self.dataset.spec.observation_space
-        if not isinstance(self.observation_space, Box | Discrete | MultiDiscrete):
+            raise DataError(f"{name} has the actions {space}, which are not discrete")
+        if not isinstance(spec.observation_space, Box | Discrete | MultiDiscrete):
             raise DataError(
-                f"{self.name} has the observations {self.observation_space}, which are not arrays "
-                "of numbers"
+                f"{name} has the observations {spec.observation_space}, which are not arrays of "
+                "numbers"
             )
+        env, metadata = spec.env_spec, {}
+        if env is not None:  # in which the data were collected
+            metadata = {"environment": env.id, "arguments": dict(env.kwargs)}
+        size, actions = int(self.dataset.total_steps), int(space.n)
+        super().__init__(Facts(name, size, actions, metadata=metadata))
         self._first_action = int(space.start)
-
-    @property
-    def size(self) -> int:
-        """The number of transitions."""
-        return int(self.dataset.total_steps)
-
-    @property
-    def metadata(self) -> dict[str, Any]:
-        """The environment in which the data were collected, if the data set names it."""
-        spec = self.dataset.spec.env_spec
-        return {} if spec is None else {"environment": spec.id, "arguments": dict(spec.kwargs)}
 
     def __iter__(self) -> Iterator[Transitions]:
         """Iterate over the episodes."""
@@ -62,7 +55,7 @@ class MinariData:
                     episode.truncations,
                 )
             except (ValueError, TypeError) as error:
-                raise DataError(f"{self.name}, episode {episode.id}: {error}") from error
+                raise DataError(f"{self.facts.name}, episode {episode.id}: {error}") from error
 
 
 def _load(name: str) -> Any:

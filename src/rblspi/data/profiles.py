@@ -9,31 +9,21 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from rblspi.core.types import Mask
-from rblspi.data.arrow_values import (
-    INFINITE,
-    NUMBER,
-    TableChunk,
-    as_text,
-    is_date,
-    is_list,
-    is_text,
-    numbers_of,
-    plain,
-)
 from rblspi.data.columns import DataError
+from rblspi.data.encoding import MISSING, NONE, listed
+from rblspi.data.sources import Chunk
+from rblspi.data.values import is_list, is_text, numbers_of, plain, words_of
 
-Kind = Literal["nothing", "whole", "number", "flag", "word", "date", "list", "other", "mixed"]
+if TYPE_CHECKING:
+    import polars as pl
 
-#: text that is a whole number or a date, and words that are no value in a column of numbers
+#: text that is a whole number, and text that is a date
 WHOLE = r"^[+-]?\d+$"
 DATE = r"^\d{4}-\d\d-\d\d([T ].*)?$"
-MISSING = ("na", "n/a", "#n/a", "<na>", "nan", "-nan", "null")
-NONE = "none"
 #: different words of a column that are counted; a column of more is not one of names
 MOST_WORDS = 1000
 
@@ -41,12 +31,12 @@ MOST_WORDS = 1000
 class Place(NamedTuple):
     """A value in a table."""
 
-    source: str
+    table: str
     row: int
     value: Any
 
     def __str__(self) -> str:
-        return f"{self.source}, row {self.row}"
+        return f"{self.table}, row {self.row}"
 
 
 @dataclass
@@ -55,55 +45,46 @@ class Profile:
 
     name: str
     as_words: bool = False  # whether all values are names, whatever they look like
-    rows: int = 0
     kinds: Counter[str] = field(default_factory=Counter)  # values of each kind
     first: dict[str, Place] = field(default_factory=dict)  # the first value of each kind
-    words: Counter[str] = field(default_factory=Counter)  # at most `MOST_WORDS` different ones
+    words: Counter[str] = field(default_factory=Counter)  # about `MOST_WORDS` different ones
     low: float = math.inf
     high: float = -math.inf
 
-    def add(self, chunk: TableChunk) -> None:
+    def add(self, chunk: Chunk) -> None:
         """Add the values of a chunk."""
-        column = plain(chunk.rows.column(self.name))
-        self.rows += len(column)
-        if self.as_words:
-            column = as_text(column)
-        for kind, mask in _kinds(column, self.as_words).items():
-            if mask.any():
-                self.kinds[kind] += int(mask.sum())
-                row = int(mask.argmax())
-                place = Place(chunk.source, chunk.first_row + row, column[row].as_py())
-                self.first.setdefault(kind, place)
-                if kind in ("word", "missing") and is_text(column):
-                    self._count(column, mask)
+        import polars as pl
+
+        column = plain(chunk.rows[self.name])
+        column = words_of(column) if self.as_words or is_text(column) else column
+        values = _kinds(column, self.as_words)
+        total = values.group_by("kind").agg(pl.col("count").sum(), pl.col("row").min())
+        for kind, count, row in total.rows():
+            self.kinds[kind] += count
+            place = Place(chunk.table, chunk.first_row + row, chunk.rows[self.name][row])
+            self.first.setdefault(kind, place)
+        if is_text(column):
+            self._count(values.filter(pl.col("kind").is_in(["word", "missing"])))
         if any(self.kinds[kind] for kind in ("whole", "number", "flag")):
-            self._measure(column)
+            numbers = numbers_of(column)
+            numbers = numbers[np.isfinite(numbers)]
+            self.low = min(self.low, float(numbers.min(initial=math.inf)))
+            self.high = max(self.high, float(numbers.max(initial=-math.inf)))
 
-    def _count(self, column: Any, mask: Mask) -> None:
-        import pyarrow as pa
-
-        for entry in column.filter(pa.array(mask)).value_counts().to_pylist():
-            word = str(entry["values"] or "").strip()
-            if word.lower() in MISSING and not self.as_words:
-                continue
-            if word and (word in self.words or len(self.words) <= MOST_WORDS):
-                self.words[word] += entry["counts"]
-
-    def _measure(self, column: Any) -> None:
-        values = numbers_of(column)
-        values = values[np.isfinite(values)]
-        if len(values):
-            self.low = min(self.low, float(values.min()))
-            self.high = max(self.high, float(values.max()))
+    def _count(self, values: pl.DataFrame) -> None:
+        for word, count in values.drop_nulls("value").select("value", "count").iter_rows():
+            is_name = self.as_words or word.lower() not in MISSING
+            if is_name and (word in self.words or len(self.words) <= MOST_WORDS):
+                self.words[word] += count
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> str:
         """What the column holds; "mixed" if the values are of several kinds."""
         found = {kind for kind in self.kinds if kind != "missing"}
         if found == {"whole", "number"}:
             return "number"
         if len(found) == 1:
-            return found.pop()  # type: ignore[return-value]
+            return found.pop()
         return "mixed" if found else "nothing"
 
     @property
@@ -117,21 +98,23 @@ class Profile:
 
         ``names`` says whether the values may be names.
         """
-        if self.kind == "mixed":
-            usual = max((k for k in self.kinds if k != "missing"), key=self.kinds.__getitem__)
-            numbers = ("whole", "number")
-            odd = next(
-                k
-                for k in sorted(self.first, key=lambda k: self.kinds[k])
-                if k not in ("missing", usual) and not {k, usual} <= set(numbers)
-            )
-            place = self.first[odd]
-            raise DataError(
-                f"{place}, column {self.name}: {place.value!r} is {_ARTICLES[odd]}, but other "
-                f"values are {_PLURALS[usual]}: correct it"
-                + f", or say categorical={self.name} if all of them are names"
-                * names
-            )
+        if self.kind != "mixed":
+            return
+        usual = max((k for k in self.kinds if k != "missing"), key=self.kinds.__getitem__)
+        numbers = {"whole", "number"}
+        odd = next(
+            k
+            for k in sorted(self.first, key=lambda k: self.kinds[k])
+            if k not in ("missing", usual) and not {k, usual} <= numbers
+        )
+        article = {"whole": "a number", "other": "of another type"}.get(odd, f"a {odd}")
+        advice = "correct it" + f", or say categorical={self.name} if all of them are names" * names
+        self.refuse(odd, f"is {article}, but other values are {_PLURALS[usual]}: {advice}")
+
+    def refuse(self, kind: str, what: str) -> None:
+        """Raise an error that names the first value of this kind."""
+        place = self.first[kind]
+        raise DataError(f"{place}, column {self.name}: {place.value!r} {what}")
 
     def __str__(self) -> str:
         """The values in a few words."""
@@ -144,15 +127,6 @@ class Profile:
         return text + (f"; {self.missing:,} missing" if self.missing else "")
 
 
-_ARTICLES = {
-    "whole": "a number",
-    "number": "a number",
-    "flag": "a flag",
-    "word": "a word",
-    "date": "a date",
-    "list": "a list",
-    "other": "of another type",
-}
 _PLURALS = {
     "nothing": "empty",
     "whole": "whole numbers",
@@ -166,64 +140,38 @@ _PLURALS = {
 }
 
 
-def listed(words: list[str], most: int = 6) -> str:
-    """Some of the words, and how many there are if these are not all."""
-    if len(words) <= most:
-        return ", ".join(words)
-    return f"{', '.join(words[: most - 1])}, ... ({len(words):,})"
+def _kinds(column: pl.Series, as_words: bool) -> pl.DataFrame:
+    """The values of a column, each with their kind, number and first row; text only once."""
+    import polars as pl
 
-
-def _kinds(column: Any, as_words: bool) -> dict[str, Mask]:
-    """Which rows hold a value of which kind."""
-    import pyarrow.compute as pc
-    from pyarrow import types
-
-    null = np.asarray(column.is_null())
-    if as_words:
-        return {"missing": null, "word": ~null}
+    values = pl.DataFrame({"value": column}).with_row_index("row").with_columns(count=1)
+    kind, missing = column.dtype, pl.col("value").is_null()
     if is_text(column):
-        return _kinds_of_text(as_text(column))
-    if types.is_floating(column.type):
-        null = np.asarray(pc.fill_null(pc.is_nan(column), True))
-        return {"missing": null, "number": ~null}
-    if types.is_null(column.type):
-        return {"missing": null}
-    tests = {"whole": types.is_integer, "flag": types.is_boolean, "list": is_list}
-    found = next((kind for kind, test in tests.items() if test(column.type)), "other")
-    return {"missing": null, "date" if is_date(column) else found: ~null}
+        numbers = column.cast(pl.Float64, strict=False)
+        if as_words or numbers.null_count() > column.null_count():
+            values = values.group_by("value").agg(pl.col("count").sum(), pl.col("row").min())
+        found = pl.lit("word") if as_words else _kind_of_text()
+    elif kind.is_float():
+        found, missing = pl.lit("number"), missing | pl.col("value").is_nan()
+    elif kind.is_integer() or kind == pl.Boolean or kind == pl.Datetime or is_list(kind):
+        names = {pl.Boolean: "flag", pl.Datetime: "date"}
+        found = pl.lit("list" if is_list(kind) else names.get(kind.base_type(), "whole"))
+    else:
+        found = pl.lit("other")
+    return values.with_columns(kind=pl.when(missing).then(pl.lit("missing")).otherwise(found))
 
 
-def _kinds_of_text(text: Any) -> dict[str, Mask]:
-    """The kinds of text; those of every different one suffice, unless nearly all are numbers."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
+def _kind_of_text() -> pl.Expr:
+    import polars as pl
 
-    try:
-        missing = np.isnan(text.cast(pa.float64()).to_numpy(zero_copy_only=False))
-        whole = np.asarray(pc.fill_null(pc.match_substring_regex(text, WHOLE), False))
-        return {"missing": missing, "whole": whole, "number": ~(missing | whole)}
-    except pa.ArrowInvalid:
-        encoded = text.dictionary_encode()
-    places = np.asarray(encoded.indices.fill_null(len(encoded.dictionary)))
-    of_null = np.True_, np.False_
-    return {
-        kind: np.append(mask, of_null[kind != "missing"])[places]
-        for kind, mask in _kinds_of_different(encoded.dictionary).items()
+    text = pl.col("value")
+    lower = text.str.to_lowercase()
+    kinds = {
+        "missing": lower.is_in([*MISSING, NONE]),
+        "whole": text.str.contains(WHOLE),
+        "number": text.cast(pl.Float64, strict=False).is_not_null(),
+        "date": text.str.contains(DATE),
+        "flag": lower.is_in(["true", "false"]),
     }
-
-
-def _kinds_of_different(text: Any) -> dict[str, Mask]:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    def matches(pattern: str) -> Mask:
-        return np.asarray(pc.fill_null(pc.match_substring_regex(text, f"(?i){pattern}"), False))
-
-    whole, date = matches(WHOLE), matches(DATE)
-    number = (matches(NUMBER) | matches(INFINITE)) & ~whole
-    absent = pc.is_in(pc.utf8_lower(text), value_set=pa.array([*MISSING, NONE]))
-    missing = np.asarray(pc.is_null(text)) | np.asarray(pc.fill_null(absent, False))
-    flag = matches("^(true|false)$")
-    word = ~(whole | number | date | flag | missing)
-    found = {"whole": whole, "number": number, "date": date, "flag": flag, "word": word}
-    return {"missing": missing, **found}
+    found = [pl.when(holds).then(pl.lit(kind)) for kind, holds in kinds.items()]
+    return pl.coalesce(*found, pl.lit("word"))

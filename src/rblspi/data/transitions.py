@@ -99,6 +99,13 @@ class Transitions:
         for start in range(0, self.size, rows):
             yield self.rows(start, start + rows)
 
+    def reshaped(self, shape: tuple[int, ...]) -> Self:
+        """The same transitions, with observations of another shape."""
+        observations, after = (
+            column.reshape(-1, *shape) for column in (self.observations, self.next_observations)
+        )
+        return replace(self, observations=observations, next_observations=after)
+
     def with_inferred_truncation(self) -> Self:
         """The same transitions, also cut short where the next row does not continue the episode."""
         differ = self.next_observations[:-1] != self.observations[1:]

@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rblspi.core.files import replacing
-from rblspi.data.parquet import METADATA
+from rblspi.data.sources import METADATA
 from rblspi.data.transitions import Transitions
 
 
 class ParquetWriter:
-    """Writes chunks of transitions to the columns that `ParquetData` expects.
+    """Writes chunks of transitions to a Parquet file that `read_log` reads.
 
     Use it as a context manager; after an error there is no file.
 

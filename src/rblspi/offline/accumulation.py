@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager
 from dataclasses import fields
 from functools import cache, reduce
 from os import PathLike
-from typing import Any, Protocol, TypeAlias, TypeVar, cast, runtime_checkable
+from typing import Any, TypeAlias, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,6 +22,7 @@ from threadpoolctl import ThreadpoolController
 
 from rblspi.core.types import Mask
 from rblspi.data.columns import Columns
+from rblspi.data.dataset import Chunks, Dataset
 from rblspi.data.encoding import Naming
 from rblspi.data.log import is_log, read_log
 from rblspi.data.transitions import Transitions, concatenated
@@ -39,25 +40,17 @@ BATCH = 2**19
 MOST_ROWS = 50_000
 
 
-@runtime_checkable
-class Partitioned(Protocol):
-    """Data in partitions, each of them an iterable of chunks."""
-
-    def map_partitions(self, work: Callable[[Iterable[Transitions]], Result]) -> Iterable[Result]:
-        """Apply a function to every partition, here or on a cluster; the results are in order."""
-
-
-def chunks_of(
-    data: Data, columns: Columns | None = None, names: Naming | None = None
-) -> Iterable[Transitions]:
-    """The chunks of the data in any of the accepted forms, for any number of passes.
+def chunks_of(data: Data, columns: Columns | None = None, names: Naming | None = None) -> Dataset:
+    """The data in any of the accepted forms, for any number of passes.
 
     The columns and the names of a log are those of `rblspi.data.read_log`.
     """
     if isinstance(data, Transitions | tuple) and columns is not None:
         _require_elapsed(data, columns)
+    if isinstance(data, Dataset):
+        return data
     if isinstance(data, Transitions):
-        return [data]
+        return Chunks([data])
     if isinstance(data, tuple) and not any(isinstance(item, Transitions) for item in data):
         if len(data) not in (5, 6):
             needed = [field.name for field in fields(Transitions)][:6]
@@ -65,7 +58,7 @@ def chunks_of(
                 f"transitions has {len(data)} columns, but needs {', '.join(needed)} (the last may "
                 "be omitted)"
             )
-        return [Transitions.from_arrays(*data)]
+        return Chunks([Transitions.from_arrays(*data)])
     if is_log(data):
         return read_log(data, columns, names=names)
     if isinstance(data, Iterator):
@@ -74,7 +67,7 @@ def chunks_of(
             "chunks, or an object whose __iter__ starts from the beginning"
         )
     if isinstance(data, Iterable) and not isinstance(data, np.ndarray | dict):
-        return cast(Iterable[Transitions], data)
+        return Chunks(cast(Iterable[Transitions], data))
     raise TypeError(
         f"transitions of type {type(data).__name__} must be Transitions, their columns, or "
         "an iterable of Transitions"
@@ -105,7 +98,7 @@ def over_chunks(
     def over_partition(partition: Iterable[Transitions]) -> Result | None:
         return _merged((work(conformed(chunk)) for chunk in partition), merge)
 
-    if isinstance(chunks, Partitioned):
+    if isinstance(chunks, Dataset):
         result = _merged(chunks.map_partitions(over_partition), merge)
     else:
         result = over_partition(chunks)
@@ -145,8 +138,7 @@ def halves(log: Transitions) -> Mask:
 def not_empty(result: Result | None, chunks: Iterable[Transitions]) -> Result:
     """The result, unless there were no chunks; then the data may know of bad rows."""
     if result is None:
-        bad = getattr(chunks, "bad", None)
-        reason = f"; {bad}" if bad is not None and bad.count else ""
+        reason = f"; {chunks.bad}" if isinstance(chunks, Dataset) and chunks.bad.count else ""
         raise ValueError(f"transitions has no chunks: at least one transition is needed{reason}")
     return result
 

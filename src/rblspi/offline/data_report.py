@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from rblspi.core.types import Integers, Mask, Matrix, Vector
+from rblspi.data.dataset import Dataset
 from rblspi.data.transitions import Transitions, joined
 from rblspi.offline.accumulation import Data, chunks_of, first_chunks
 from rblspi.offline.support import BAD, DOUBTFUL, GOOD, WORDS, Finding
@@ -60,11 +61,11 @@ def data_report(log: Data) -> DataReport:
     source = chunks_of(log)
     rows = joined(first_chunks(source, MOST_ROWS))
     numbers = rows.observations.reshape(rows.size, -1).astype(np.float64)
-    encoding = getattr(source, "encoding", None)
+    encoding = source.encoding
     names = tuple(encoding.names) if encoding is not None else _numbered(numbers.shape[1])
     ends = np.flatnonzero(np.append(rows.starts()[1:], True))
     lengths: Integers = np.diff(ends, prepend=-1)
-    report = DataReport(rows, names, tuple(getattr(source, "action_names", ())), lengths, (), ())
+    report = DataReport(rows, names, source.action_names, lengths, (), ())
     counts = np.bincount(rows.actions, minlength=max(len(report.action_names), 1))
     return report._replace(
         facts=tuple(_facts(report, counts, source)),
@@ -84,9 +85,9 @@ def _numbered(count: int) -> tuple[str, ...]:
     return ("state",) if count == 1 else tuple(f"state_{i}" for i in range(count))
 
 
-def _facts(report: DataReport, counts: Integers, source: Any) -> Iterator[tuple[str, str]]:
+def _facts(report: DataReport, counts: Integers, source: Dataset) -> Iterator[tuple[str, str]]:
     rows, lengths = report.log, report.lengths
-    of = getattr(source, "size", rows.size)
+    of = source.size
     yield "transitions", f"{rows.size:,}" + (f" of {of:,}" if of > rows.size else "")
     middle = float(np.median(lengths))
     yield "episodes", f"{len(lengths):,}, of {lengths.min():,} to {lengths.max():,} transitions"
@@ -192,16 +193,12 @@ def _time_limit(rows: Transitions, ends: Integers, lengths: Integers) -> Finding
     return _finding("terminated at the same length", share, odd, DOUBTFUL, advice)
 
 
-def _reading(source: Any) -> Iterator[Finding]:
+def _reading(source: Dataset) -> Iterator[Finding]:
     """What was noticed while the log was read."""
-    survey = getattr(source, "survey", None)
-    if survey is not None:
-        advice = "rows were not in the order of their time, and were sorted within their episodes"
-        yield _finding("order of rows", 1.0, not survey.in_order, DOUBTFUL, advice)
-    bad = getattr(source, "bad", None)
-    if bad is not None:
-        yield _finding("bad rows", bad.count, bad.count > 0, DOUBTFUL, str(bad))
-    left = getattr(source, "left_out", 0)
-    many = left > MANY * getattr(source, "size", 1)
+    advice = "rows were not in the order of their time, and were sorted within their episodes"
+    yield _finding("order of rows", 1.0, not source.facts.in_order, DOUBTFUL, advice)
+    bad, left = source.bad, source.facts.left_out
+    yield _finding("bad rows", bad.count, bad.count > 0, DOUBTFUL, str(bad))
     advice = f"{left:,} last rows have no next state: log the state after the last action, too"
+    many = left > MANY * source.size
     yield _finding("rows without a next state", left, many, DOUBTFUL, advice)

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from rblspi.core import check
 from rblspi.core.types import Vector
 from rblspi.data.columns import Columns
+from rblspi.data.dataset import Dataset
 from rblspi.data.encoding import Encoding
 from rblspi.data.periods import PeriodLike
 from rblspi.data.transitions import Transitions
@@ -214,7 +215,7 @@ class Estimator(ABC):
         self.problem_.require_actions(chosen)
         return np.arange(count), chosen.astype(np.int64)
 
-    def _read(self, data: Data, again: bool = False) -> Iterable[Transitions]:
+    def _read(self, data: Data, again: bool = False) -> Dataset:
         """The chunks of the data, whose names of actions and columns are remembered.
 
         ``again`` says that the data have to have the names of those before them.
@@ -222,9 +223,8 @@ class Estimator(ABC):
         if again:
             return chunks_of(data, self.columns, (self.encoding_, self.action_names_))
         chunks = chunks_of(data, self.columns)
-        self.encoding_ = getattr(chunks, "encoding", None)
-        self.action_names_ = getattr(chunks, "action_names", ())
-        self.discount_per_ = getattr(chunks, "discount_per", None)
+        self.encoding_, self.action_names_ = chunks.encoding, chunks.action_names
+        self.discount_per_ = chunks.facts.discount_per
         return chunks
 
     def __sklearn_tags__(self) -> Any:

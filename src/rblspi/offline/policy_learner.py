@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from rblspi.core import check
+from rblspi.data.dataset import Dataset
 from rblspi.data.transitions import Transitions
 from rblspi.features import BasisLike
 from rblspi.offline.accumulation import Data, over_chunks
@@ -95,9 +96,8 @@ class PolicyLearner(Estimator):
             return check.count("actions", self.actions)
         if self.action_names_:
             return len(self.action_names_)
-        known = getattr(chunks, "actions", None)  # a log may tell of actions that it lacks
-        seen = known if isinstance(known, int) else None
-        return seen or over_chunks(chunks, lambda chunk: 1 + int(chunk.actions.max()), max)
+        known = chunks.actions if isinstance(chunks, Dataset) else None
+        return known or over_chunks(chunks, lambda chunk: 1 + int(chunk.actions.max()), max)
 
     def _warn_unless_converged(self) -> None:
         if self.cycle_:
