@@ -1,6 +1,7 @@
 """What holds for every environment that the package registers."""
 
 import warnings
+from dataclasses import fields
 from typing import NamedTuple
 
 import gymnasium as gym
@@ -10,9 +11,10 @@ from gymnasium.utils.env_checker import check_env
 
 import rblspi  # noqa: F401  (registers the domains)
 from rblspi.core.compiled import GENERATOR, INT, MATRIX, RESET, STEP, VECTOR, Entry, function_type
+from rblspi.environments.base import Domain
 
 
-class Domain(NamedTuple):
+class Case(NamedTuple):
     limit: int | None  # steps of an episode
     terminates: bool
     state: list[float]
@@ -21,21 +23,21 @@ class Domain(NamedTuple):
     chance: bool = True
 
 
-CAR = Domain(500, True, [-0.5, 0.0], [0.1, 0.0], [0.5, 0.07])
-SEA = Domain(None, True, [0.0, 0.0], [11.0, 0.0], [99.0, 1.0], chance=False)
+CAR = Case(500, True, [-0.5, 0.0], [0.1, 0.0], [0.5, 0.07])
+SEA = Case(None, True, [0.0, 0.0], [11.0, 0.0], [99.0, 1.0], chance=False)
 SWING = [3.0, 5.0, 1.0, 0.0, 9.0]
 DOMAINS = {
-    "CartPole": Domain(500, True, [0.0] * 4, [0.1, 0.0, 0.0, 0.0], [-9.0, 9.0, -3.0, 9.0]),
-    "CartPoleSwingUp": Domain(1000, True, [0.0, 0.0, -1, 0, 0], [0.0, 0.0, 0, 1, 0], SWING),
-    "ChainWalk": Domain(None, False, [3.0], [4.0], [19.0]),
-    "CombinationLock": Domain(None, True, [3.0], [13.0], [19.0]),
+    "CartPole": Case(500, True, [0.0] * 4, [0.1, 0.0, 0.0, 0.0], [-9.0, 9.0, -3.0, 9.0]),
+    "CartPoleSwingUp": Case(1000, True, [0.0, 0.0, -1, 0, 0], [0.0, 0.0, 0, 1, 0], SWING),
+    "ChainWalk": Case(None, False, [3.0], [4.0], [19.0]),
+    "CombinationLock": Case(None, True, [3.0], [13.0], [19.0]),
     "DeepSea": SEA,
     "DeepSeaStochastic": SEA._replace(chance=True),
-    "InvertedPendulum": Domain(3000, True, [0.0, 0.0], [-0.1, 0.0], [7.0, 300.0]),
+    "InvertedPendulum": Case(3000, True, [0.0, 0.0], [-0.1, 0.0], [7.0, 300.0]),
     "MountainCar": CAR,
-    "NChain": Domain(None, False, [1.0, 0.0], [2.0, 1.0], [99.0, 108.0], chance=False),
-    "PuddleWorld": Domain(500, True, [0.2, 0.2], [0.25, 0.2], [1.0, 1.0]),
-    "RiverSwim": Domain(None, False, [0.0], [1.0], [5.0]),
+    "NChain": Case(None, False, [1.0, 0.0], [2.0, 1.0], [99.0, 108.0], chance=False),
+    "PuddleWorld": Case(500, True, [0.2, 0.2], [0.25, 0.2], [1.0, 1.0]),
+    "RiverSwim": Case(None, False, [0.0], [1.0], [5.0]),
     "SparseMountainCar": CAR,
 }
 every_domain = pytest.mark.parametrize("name", DOMAINS)
@@ -186,3 +188,41 @@ def test_starts_are_uniform_between_the_limits(name, low, high):
     np.testing.assert_allclose(shares.mean(axis=0), 0.5 * np.sign(size), atol=error)
     independent = np.corrcoef(shares.T[size > 0.0]) - np.eye((size > 0.0).sum())
     assert np.abs(independent).max() < 5 / np.sqrt(2000)
+
+
+PHYSICS = [name for name in DOMAINS if isinstance(make(name), Domain)]
+CONSTANTS = [
+    (name, field.name)
+    for name in PHYSICS
+    for field in fields(make(name))
+    if field.name != "render_mode"
+]
+
+
+def experience(environment, count=3000):
+    """First observations of episodes, and single steps from random states by random actions."""
+    rng, space = np.random.default_rng(0), environment.observation_space
+    bounded = np.isfinite(space.high).all()
+    low, high = (space.low, space.high) if bounded else (-2.5, 2.5)
+    seen = [(environment.reset(seed=seed)[0], 0.0, False) for seed in range(20)]
+    for _ in range(count):
+        environment.state[:] = rng.uniform(low, high, space.shape)
+        seen.append(environment.step(int(rng.integers(environment.action_space.n)))[:3])
+    return [np.array(column) for column in zip(*seen, strict=True)]
+
+
+@pytest.mark.parametrize(("name", "constant"), CONSTANTS)
+def test_every_constant_is_an_argument(name, constant):
+    value = np.asarray(getattr(make(name), constant))
+    other = {"hold": 2, "order": 1}.get(constant, (0.7 * value + 0.1 * (value == 0.0)).tolist())
+    usual, changed = experience(make(name)), experience(make(name, **{constant: other}))
+    assert any((one != another).any() for one, another in zip(usual, changed, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"), [("InvertedPendulum", {"order": 2}), ("CartPoleSwingUp", {"hold": 0})]
+)
+def test_constants_without_meaning_are_refused(name, arguments):
+    ((constant, value),) = arguments.items()
+    with pytest.raises(ValueError, match=f"{constant}={value}"):
+        make(name, **arguments)

@@ -69,13 +69,3 @@ def test_never_pushing_keeps_the_energy_of_the_car_low():
         position, velocity = car.step(1)[0]
         energies.append(velocity**2 / 2 + 0.0025 * math.sin(3 * position) / 3)
     assert np.ptp(energies) < 0.05 * (0.0025 * 2 / 3)
-
-
-def test_constants_are_arguments():
-    (position, velocity), *_ = at([-0.5, 0.0], force=0.002, gravity=0.0).step(2)
-    assert velocity == 0.002
-    assert position == -0.498
-    assert at([0.0, 0.0], force=0.01, gravity=0.0, max_speed=0.005).step(2)[0][1] == 0.005
-    assert at([0.0, 0.05], goal=0.02).step(1)[2]
-    np.testing.assert_array_equal(at([-0.7, -0.05], wall=-0.72).step(0)[0], [-0.72, 0.0])
-    assert MountainCar(start=(-0.1, -0.1)).reset(seed=0)[0][0] == -0.1

@@ -84,14 +84,3 @@ def test_the_first_start_outside_is_taken():
         (with_puddles.reset(seed=seed)[0] != without.reset(seed=seed)[0]).any()
         for seed in range(50)
     )
-
-
-def test_constants_are_arguments():
-    assert at([0.5, 0.2], move=0.2, noise=0.0).step(UP)[0].tolist() == [0.5, 0.4]
-    lake = at([0.8, 0.3], move=0.0, noise=0.0, puddles=[(0.8, 0.2, 0.8, 0.2)], radius=0.3)
-    assert lake.depth(0.8, 0.3) == pytest.approx(0.2)
-    assert lake.step(UP)[1] == pytest.approx(-81)
-    assert at([0.3, 0.75], move=0.0, noise=0.0, penalty=10.0).step(UP)[1] == pytest.approx(-2)
-    assert at([0.5, 0.2], noise=0.0, goal=0.6).step(UP)[2]
-    assert at([0.9, 0.2], step_reward=-3.0).step(UP)[1] == -3.0
-    assert at([0.5, 0.2], noise=0.0, goal=0.6, goal_reward=5.0).step(UP)[1] == 5.0
