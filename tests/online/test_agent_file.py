@@ -18,27 +18,16 @@ from rblspi.core.archive import FileError
 from rblspi.model.incremental import BLOCK_UPDATE, RANK_ONE, RECOMPUTE
 from rblspi.online import agent_file
 from tests.support.agents import assert_same_bits
-from tests.support.domains import DOMAINS, Domain
+from tests.support.domains import DOMAINS
 
-ALGORITHMS: dict[str, type[Agent]] = {"RBLSPI": RBLSPI, "OnlineLSPI": OnlineLSPI}
 CHAIN = "rblspi/ChainWalk-v0"
 CAR = "rblspi/MountainCar-v0"
-
-
-def make(kind: str, domain: Domain) -> Agent:
-    settings: dict[str, Any] = dict(domain.settings)
-    if kind == "OnlineLSPI":
-        settings = {"discount": settings["discount"], "epsilon_decay": 0.999}
-    return ALGORITHMS[kind](domain.id, domain.basis, seed=5, **settings)
-
-
 LEARN_ON = """
 import sys
 from rblspi import Agent
-steps, *paths = sys.argv[1:]
-for path in paths:
+for path in sys.argv[1:]:
     agent = Agent.load(path)
-    agent.learn(int(steps), reset_num_timesteps=False)
+    agent.learn(777, reset_num_timesteps=False)
     agent.save(path)
 """
 
@@ -56,29 +45,25 @@ def test_a_posterior_goes_on_by_the_method_it_was_updated_by(method: int, tmp_pa
 
 @pytest.mark.slow
 def test_half_in_another_process_gives_the_same_bits(tmp_path: Path) -> None:
-    steps = 777  # no multiple of the period, and in the middle of an episode
-    cases = [(kind, name) for kind in ALGORITHMS for name in DOMAINS]
-    paths = {case: tmp_path / "-".join((*case, "agent.npz")) for case in cases}
-    for (kind, name), path in paths.items():
-        make(kind, DOMAINS[name]).learn(steps).save(path)
-    command = [sys.executable, "-c", LEARN_ON, str(steps), *map(str, paths.values())]
-    subprocess.run(command, check=True)
-    for (kind, name), path in paths.items():
-        whole = make(kind, DOMAINS[name]).learn(2 * steps)
-        assert_same_bits(whole, ALGORITHMS[kind].load(path))
+    """With a number of steps that is no multiple of the period, in the middle of an episode."""
+    cases = [(kind, domain) for kind in (RBLSPI, OnlineLSPI) for domain in DOMAINS.values()]
+    paths = [tmp_path / f"{number}.npz" for number in range(len(cases))]
+    for (kind, domain), path in zip(cases, paths, strict=True):
+        kind(domain.id, domain.basis, seed=5).learn(777).save(path)
+    subprocess.run([sys.executable, "-c", LEARN_ON, *map(str, paths)], check=True)
+    for (kind, domain), path in zip(cases, paths, strict=True):
+        whole = kind(domain.id, domain.basis, seed=5).learn(2 * 777)
+        assert_same_bits(whole, kind.load(path))
 
 
-@pytest.mark.parametrize("kind", ["RBLSPI", pytest.param("OnlineLSPI", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kind", [RBLSPI, pytest.param(OnlineLSPI, marks=pytest.mark.slow)])
 def test_a_python_environment_goes_on_with_its_own_random_numbers(
-    kind: str, tmp_path: Path
+    kind: type[Agent], tmp_path: Path
 ) -> None:
-    basis = RBFGrid(2, low=-1.0, high=1.0)
-    whole = ALGORITHMS[kind]("CartPole-v1", basis, seed=3).learn(episodes=40)
-    half = ALGORITHMS[kind]("CartPole-v1", basis, seed=3).learn(episodes=20)
-    half.save(tmp_path / "agent.npz")
-    loaded = Agent.load(tmp_path / "agent.npz")
-    loaded.learn(episodes=20, reset_num_timesteps=False)
-    assert_same_bits(whole, loaded)
+    whole, half = (kind("CartPole-v1", RBFGrid(2, low=-1.0, high=1.0), seed=3) for _ in range(2))
+    half.learn(episodes=20).save(tmp_path / "agent.npz")
+    loaded = Agent.load(tmp_path / "agent.npz").learn(episodes=20, reset_num_timesteps=False)
+    assert_same_bits(whole.learn(episodes=40), loaded)
 
 
 def test_settings_of_the_environment_are_kept(tmp_path: Path) -> None:

@@ -127,10 +127,9 @@ class FiniteEnvironment(CompiledEnvironment):
         #: whether every policy comes to a terminal state
         self.terminates = bool(table.terminal.any())
         head = (states, actions, -1 if start is None else start, limit or np.inf, slip)
+        parameters, counts = np.array([*head, *table.entries()]), bool(table.counted.any())
         super().__init__(
-            Dynamics(
-                reset, step, np.array([*head, *table.entries()]), 2 if table.counted.any() else 1
-            ),
+            Dynamics(reset, step, parameters, state_size=2 if counts else 1),
             gym.spaces.Discrete(states),
             gym.spaces.Discrete(actions),
             render_mode,
@@ -140,8 +139,10 @@ class FiniteEnvironment(CompiledEnvironment):
         """P(s' | s, a), shape (actions, states, states), the last axis being s'."""
         shares = np.diff(np.minimum(self.table.below, 1.0), prepend=0.0, append=1.0)
         shares[self.table.terminal] = 0.0
-        after = np.eye(len(shares))[self.table.outcomes.astype(int)]
-        by_action = np.swapaxes((shares[..., None] * after).sum(axis=2), 0, 1)
+        states, actions, _ = np.indices(shares.shape)
+        by_action = np.zeros((shares.shape[1], len(shares), len(shares)))
+        after = self.table.outcomes.astype(int)
+        np.add.at(by_action, (actions, states, after), shares)
         return self._with_slips(by_action, axis=0)
 
     def expected_rewards(self) -> Matrix:
