@@ -224,20 +224,27 @@ def _value(name: str, text: str) -> Any:
     kind = COLUMNS[name]
     if kind is str:
         return text
+    if kind in (dict, list):
+        return _from_json(name, text, kind)
     try:
-        value: Any = json.loads(text)
+        value = int(text) if text.isdecimal() else float(text)
+    except ValueError:
+        value = math.nan
+    least, most = RANGES.get(name, (0, sys.float_info.max))
+    if not least <= value <= most or (kind is int and value % 1):
+        words = "a whole number" if kind is int else "a number"
+        raise ValueError(f"{name}={text!r} is not {words} from {least:g} to {most:g}")
+    return kind(value)
+
+
+def _from_json(name: str, text: str, kind: type) -> Any:
+    try:
+        value = json.loads(text)
         canonical(value)  # no infinities
     except ValueError as error:
         raise ValueError(f"{name}={text!r} is not JSON ({error})") from error
-    if kind is int and isinstance(value, float) and value.is_integer():
-        value = int(value)
-    if not isinstance(value, int | float if kind is float else kind) or isinstance(value, bool):
+    if not isinstance(value, kind):
         raise ValueError(f"{name}={text!r} is not a {kind.__name__}")
-    if kind in (int, float):
-        least, most = RANGES.get(name, (0, sys.float_info.max))
-        if not least <= value <= most:
-            raise ValueError(f"{name}={text!r} is not a number from {least:g} to {most:g}")
-        return kind(value)
     return value
 
 
