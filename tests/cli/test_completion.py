@@ -1,10 +1,8 @@
 """What the Tab key suggests, asked for as bash does."""
 
-import os
-import subprocess
-import sys
-
 import pytest
+
+from tests.support.command import run
 
 
 @pytest.mark.parametrize(
@@ -18,19 +16,11 @@ import pytest
         ("rblspi reproduce cart", ["cart-pole"]),
     ],
 )
-def test_tab_suggests_names(typed, suggested):
-    asked = {
-        "_RBLSPI_COMPLETE": "complete_bash",
-        "COMP_WORDS": typed,
-        "COMP_CWORD": str(len(typed.split()) - 1),
-    }
-    code = "from rblspi.cli import main; main()"
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env=os.environ | asked,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout.split() == suggested
-    assert done.stderr == ""
+def test_tab_suggests_names(typed, suggested, monkeypatch, capsys):
+    monkeypatch.setenv("_RBLSPI_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", typed)
+    monkeypatch.setenv("COMP_CWORD", str(len(typed.split()) - 1))
+    assert run() == 0
+    said = capsys.readouterr()
+    assert said.out.split() == suggested
+    assert said.err == ""

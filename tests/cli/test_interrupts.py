@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from contextlib import suppress
+from itertools import cycle
 from pathlib import Path
 
 import pytest
@@ -51,8 +52,11 @@ COMMANDS = [
 
 
 @pytest.mark.filterwarnings("ignore:after .* iterations of LSPI")
-@pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)
-@pytest.mark.parametrize(("line", "where"), COMMANDS, ids=[c.split()[0] for c, _ in COMMANDS])
+@pytest.mark.parametrize(
+    ("line", "where", "number"),
+    [(*command, number) for command, number in zip(COMMANDS, cycle(SIGNALS), strict=False)],
+    ids=[line.split()[0] for line, _ in COMMANDS],
+)
 def test_a_command_tidies_up_and_says_that_it_was_interrupted(
     line, where, number, files, tmp_path, monkeypatch, capsys
 ):
@@ -155,15 +159,16 @@ def test_other_threads_leave_the_handlers_alone():
     assert found == [signal.default_int_handler]
 
 
-@pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)
-def test_a_signal_on_the_way_out_does_not_change_the_exit_code(number):
+def test_signals_on_the_way_out_do_not_change_the_exit_code():
     code = (
         "import signal, weakref\n"
-        "for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):\n"
+        "signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)\n"
+        "for number in signals:\n"
         "    signal.signal(number, signal.default_int_handler)\n"
         "from rblspi.cli import main\n"
         "class Last:\n"
-        f"    def __del__(self, send=signal.raise_signal): send({int(number)})\n"
+        "    def __del__(self, send=signal.raise_signal, signals=signals):\n"
+        "        for number in signals: send(number)\n"
         "last = Last()\n"
         "main()"
     )
