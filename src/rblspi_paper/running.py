@@ -59,13 +59,10 @@ def open_store(
 
 def _take_in(table: Path, runs: Sequence[FinishedRun], store: Store) -> str:
     """Add the runs of a table that contradict no stored run, and say how many."""
-    from rblspi.experiments.tables import contradictions
+    from rblspi.experiments.tables import compared
 
-    others = contradictions(runs, store)
-    refused = {(curve.digest, record.seed, record.code) for curve, record, _ in others}
-    added = store.add(
-        run for run in runs if (run.curve.digest, run[1].seed, run[1].code) not in refused
-    )
+    agreeing, others = compared(runs, store)
+    added = store.add(agreeing)
     words = f"{table}: {len(runs)} runs, {added} of them new"
     if others:
         curve, record, _ = others[0]

@@ -159,22 +159,25 @@ def read_runs(path: Path) -> list[FinishedRun]:
     return found
 
 
-def contradictions(runs: Iterable[FinishedRun], store: Store) -> list[FinishedRun]:
-    """Runs that a store has with the same seed and code, but with other numbers.
+def compared(
+    runs: Iterable[FinishedRun], store: Store
+) -> tuple[list[FinishedRun], list[FinishedRun]]:
+    """The runs that agree with a store, and those that it has with other numbers.
 
     The same code with the same seed gives the same run, unless processors round otherwise.
     """
     stored: dict[tuple[str, str], dict[int, Arrays]] = {}
-    found = []
+    agreeing: list[FinishedRun] = []
+    others: list[FinishedRun] = []
     for run in runs:
         key = (run.curve.digest, run.record.code)
         if key not in stored:
             of_curve = store.runs(run.curve, run.record.code)
             stored[key] = {record.seed: arrays for record, arrays in of_curve}
         known = stored[key].get(run.record.seed)
-        if known is not None and not _agree(run.arrays, known):
-            found.append(run)
-    return found
+        agrees = known is None or _agree(run.arrays, known)
+        (agreeing if agrees else others).append(run)
+    return agreeing, others
 
 
 def _agree(one: Arrays, other: Arrays) -> bool:
