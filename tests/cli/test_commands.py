@@ -181,35 +181,24 @@ def test_a_request_to_end_keeps_what_was_learnt(tmp_path, number):
     assert process.returncode == 130
     agent = Agent.load(tmp_path / "agent.npz")
     assert agent.num_timesteps > 100
-    rows = (tmp_path / "monitor.csv").read_text().splitlines()
-    assert len(rows) == 2 + len(agent.episodes)
+    assert rows_of(tmp_path) == len(agent.episodes)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals")
-def test_a_second_run_does_not_disturb_the_first(tmp_path, capsys):
-    process = start_training(tmp_path)
-    for how in ((CAR, "--overwrite", "--save", tmp_path), ("--resume", tmp_path)):
-        assert run("train", *how, "--timesteps", 10) == 2
-        (line,) = said(capsys)
-        assert f"another process is writing to {tmp_path}: wait for it" in line
-    assert process.poll() is None
-    process.kill()
-    process.communicate(timeout=60)
-    assert run("train", "--resume", tmp_path, "--timesteps", 10, "--quiet") == 0
-    rows = (tmp_path / "monitor.csv").read_text().splitlines()[2:]
-    assert len(rows) == len(Agent.load(tmp_path / "agent.npz").episodes)
-
-
-@pytest.mark.skipif(os.name == "nt", reason="signals")
-def test_a_hard_kill_loses_the_time_since_the_last_checkpoint(tmp_path, monkeypatch):
+def test_a_hard_kill_loses_the_time_since_the_last_checkpoint_and_no_lock_stays(tmp_path):
     process = start_training(tmp_path, "import rblspi.cli.autosave as a; a.SAVE_EVERY = 0.2")
     file, start = tmp_path / "agent.npz", time.time()
     wait_for(lambda: file.exists() and file.stat().st_mtime > start, process)
     process.kill()
     process.communicate(timeout=60)
-    agent = Agent.load(tmp_path / "agent.npz")
-    rows = (tmp_path / "monitor.csv").read_text().splitlines()[2:]
-    assert 0 < len(agent.episodes) <= len(rows)
+    saved, logged = len(Agent.load(file).episodes), rows_of(tmp_path)
+    assert 0 < saved <= logged
+    assert run("train", "--resume", tmp_path, "--timesteps", 10, "--quiet") == 0
+    assert rows_of(tmp_path) == len(Agent.load(file).episodes)
+
+
+def rows_of(folder):
+    return len((folder / "monitor.csv").read_text().splitlines()) - 2
 
 
 # What does not --------------------------------------------------------------------------------
