@@ -42,9 +42,7 @@ class ConditionWarning(UserWarning):
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """N(theta | m, S) with S^-1 = alpha I + beta Sigma and m = beta S g, equation (3).
-
-    Made by `from_statistics` or `from_incremental`.
+    """N(theta | m, S), equation (3). Made by `from_statistics` or `from_incremental`.
 
     References
     ----------
@@ -54,7 +52,6 @@ class Posterior:
 
     mean: Vector  # m                                            (k,)
     factor: Matrix  # R, upper triangular: beta R'R is S^-1      (k, k)
-    whitened: Vector  # v = R'^-1 g                              (k,)
     residual: float  # h - v'v: of the rewards, what no weights under this prior explain
     gram_factor: Array  # factors of the blocks of C + ridge I   (actions, n, n)
     prior_precision: float  # alpha
@@ -100,7 +97,6 @@ class Posterior:
         return cls(
             mean=mean,
             factor=np.triu(incremental.factor[:, :k]),
-            whitened=incremental.factor[:, k].copy(),
             residual=float(incremental.residual[0]),
             gram_factor=np.triu(incremental.gram_factor),
             prior_precision=incremental.penalty * noise_precision,

@@ -23,7 +23,7 @@ FORMAT = "rblspi-policy"
 VERSION = 4
 
 #: of every posterior, and of some
-_ARRAYS = ("mean", "factor", "whitened", "gram_factor")
+_ARRAYS = ("mean", "factor", "gram_factor")
 _OPTIONAL = ("flat",)
 _NUMBERS = ("residual", "prior_precision", "noise_precision", "jitter", "jitter_count")
 _FIELDS: dict[str, Any] = {

@@ -151,7 +151,6 @@ class LSVIUCB(PlanningAgent):
         return Posterior(
             mean=weights,
             factor=factor,
-            whitened=factor @ weights,
             residual=0.0,
             gram_factor=beta * self.state.factors,
             prior_precision=self.penalty / beta**2,
