@@ -1,4 +1,4 @@
-"""The page that ``rblspi explore`` writes, for an agent that is trained while the site is built."""
+"""The still page of ``rblspi explore``, for an agent that is trained while the site is built."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 
 import pytest
 
@@ -20,27 +21,22 @@ def lake(tmp_path_factory):
     return folder
 
 
-def test_the_page_is_written_beside_the_agent_or_where_it_is_wanted(lake, tmp_path, capsys):
-    assert run("explore", lake) == 0
-    assert f"open {lake / 'explore.html'}" in capsys.readouterr().out
-    assert run("explore", lake / "agent.npz", "--out", tmp_path / "new" / "page.html") == 0
-    page = (tmp_path / "new" / "page.html").read_text(encoding="utf-8")
-    assert "<title>FrozenLake-v1, as rblspi sees it</title>" in page
-    assert '"grid": [4, 4]' in page
-    assert "location.reload" not in page
+def test_a_still_page_is_written_where_it_is_wanted(lake, tmp_path, capsys):
+    page = tmp_path / "new" / "page.html"
+    assert run("explore", lake / "agent.npz", "--html", page) == 0
+    assert f"open {page}" in capsys.readouterr().out
+    assert "FrozenLake-v1, as rblspi sees it" in page.read_text(encoding="utf-8")
 
 
 def test_another_grid_can_be_typed(lake, tmp_path):
-    page = tmp_path / "page.html"
-    assert run("explore", lake, "--grid", "2x8", "--out", page) == 0
-    assert '"grid": [2, 8]' in page.read_text(encoding="utf-8")
+    assert run("explore", lake, "--grid", "2x8", "--html", tmp_path / "page.html") == 0
     assert run("show", lake, "--grid", "2x8", "--out", tmp_path) == 0
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--out", "page.pdf"], "--out page.pdf must end in .html"),
+        (["--html", "page.pdf"], "--html page.pdf must end in .html"),
         (["--grid", "4"], "4 must be rows and columns: 4x12"),
         (["--grid", "3x5"], "grid=3x5 does not fit the observations, Discrete(16)"),
         (["--names", "a,b,c"], "names=a,b,c must be 1, one for each dimension"),
@@ -52,20 +48,29 @@ def test_mistakes_are_told_in_a_sentence(lake, capsys, options, message):
     assert message in " ".join(capsys.readouterr().err.split())
 
 
-def test_live_writes_the_page_again_when_the_agent_is_saved(lake, tmp_path, monkeypatch):
-    page, agent = tmp_path / "page.html", lake / "agent.npz"
-    written = []
+def test_the_page_is_served_until_a_signal_and_follows_the_file(lake, monkeypatch, capsys):
+    shown = []
 
-    def sleep(seconds):
-        written.append(page.stat().st_mtime_ns)
-        match len(written):
-            case 2:
-                os.utime(agent)
-            case 4:
-                raise KeyboardInterrupt
+    def application(latest):
+        first = latest()
+        assert latest() is first
+        os.utime(lake / "agent.npz")
+        shown.extend([first, latest()])
+        return lambda document: None
 
-    monkeypatch.setattr("time.sleep", sleep)
-    assert run("explore", lake, "--live", "--out", page) == 130
-    first, second, third, last = written
-    assert first == second < third == last
-    assert "location.reload(), 2000" in page.read_text(encoding="utf-8")
+    def interrupted(loop):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("rblspi.plotting.explorer.app", application)
+    monkeypatch.setattr("tornado.platform.asyncio.BaseAsyncIOLoop.start", interrupted)
+    assert run("explore", lake, "--port", "0") == 130
+    assert "open http://localhost:" in capsys.readouterr().out
+    assert shown[0] is not shown[1]
+
+
+def test_a_port_in_use_is_said(lake, capsys):
+    with socket.create_server(("localhost", 0)) as taken:
+        assert run("explore", lake, "--port", taken.getsockname()[1]) == 2
+    assert "choose another port, or --port 0 for a free one" in " ".join(
+        capsys.readouterr().err.split()
+    )

@@ -1,44 +1,55 @@
-"""The page to explore: its own arithmetic, its sliders and its pointer, in a browser."""
+"""The page to explore, in a browser: it says what the library says, for every basis there is."""
 
 from __future__ import annotations
 
-import json
+import asyncio
+import threading
 import time
+from functools import cache, partial
 from pathlib import Path
 from typing import ClassVar
 
 import gymnasium as gym
 import numpy as np
+import pandas as pd
 import pytest
 
-from rblspi import (
-    RBLSPI,
-    Agent,
-    FittedRmax,
-    Fourier,
-    Multilinear,
-    OneHot,
-    OnlineLSPI,
-    Polynomial,
-    RBFGrid,
-    TileCoding,
-)
+from rblspi import BLSPI, FQI, RBLSPI, OneHot, OnlineLSPI, RBFGrid, Transitions
+from rblspi.features import Basis
 from rblspi.plotting import explorer
+from rblspi.plotting.maps import ask
 from rblspi.policies import ValuePosterior
+from tests.conformance.test_bases import CASES
 from tests.support import browser
+from tests.support.logs import episode_rows
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(browser.find() is None, reason="no Chromium on this machine"),
 ]
 
-POLE_BOX = {"low": (-2.4, -2.5, -0.21, -2.5), "high": (2.4, 2.5, 0.21, 2.5)}
-BASES = [
-    RBFGrid(3, **POLE_BOX, width=0.8),
-    Fourier(2, **POLE_BOX),
-    Polynomial(3, **POLE_BOX),
-    TileCoding(2, tilings=3, **POLE_BOX),
-]
+POLE = RBFGrid(3, low=(-2.4, -2.5, -0.21, -2.5), high=(2.4, 2.5, 0.21, 2.5), width=0.8)
+FIND = (
+    "const find = (name) => [...Bokeh.documents[0].roots()[0].references()]"
+    ".find((model) => model.name === name || model.title === name);"
+)
+
+
+class Drifting(gym.Env):
+    """Eight numbers that drift, as many as LunarLander-v3 has, which needs a package of its own."""
+
+    observation_space = gym.spaces.Box(-2.0, 2.0, (8,))
+    action_space = gym.spaces.Discrete(4)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.at = self.np_random.uniform(-1, 1, 8).astype(np.float32)
+        return self.at, {}
+
+    def step(self, action):
+        drift = 0.1 * self.np_random.normal(size=8) + 0.05 * np.eye(8)[action]
+        self.at = np.clip(self.at + drift, -2, 2).astype(np.float32)
+        return self.at, -float(np.abs(self.at).sum()), False, False, {}
 
 
 class Warehouse(gym.Env):
@@ -62,160 +73,203 @@ class Warehouse(gym.Env):
         return self.stock.copy(), float(sold.sum() - action), False, False, {}
 
 
+def of_basis(basis: Basis, space: gym.Space) -> explorer.Known:
+    """The values of a policy in a basis, from a log of random states."""
+    space.seed(0)
+    states = np.array([space.sample() for _ in range(200)])
+    rng, never = np.random.default_rng(0), np.zeros(200, bool)
+    log = Transitions(states, rng.integers(3, size=200), rng.normal(size=200), states, never, never)
+    fitted = BLSPI(basis, 3, discount=0.5, observation_space=space, tolerance=1e9).fit(log)
+    policy = fitted.policy()
+    return explorer.known(ValuePosterior(policy, policy.posterior))
+
+
+def of_agent(env: object) -> explorer.Known:
+    return explorer.known(RBLSPI(env, seed=0).learn(300).policy(), env)
+
+
+def of_words() -> explorer.Known:
+    """The values of a policy from a log in which a state has a word."""
+    policy = FQI(RBFGrid(2), discount=0.8).fit(pd.DataFrame(episode_rows(40))).policy()
+    return explorer.known(policy)
+
+
+def of_warehouse() -> explorer.Known:
+    env = gym.wrappers.TimeLimit(Warehouse(), 20)
+    return explorer.known(OnlineLSPI(env, OneHot(), seed=0).learn(200), env)
+
+
+#: what is served, by the path of its page; each is made when it is asked for
+SHOWN = {
+    **{f"basis{i}": cache(partial(of_basis, *case)) for i, case in enumerate(CASES)},
+    "acrobot": cache(lambda: of_agent("Acrobot-v1")),
+    "eight": cache(lambda: of_agent(gym.wrappers.TimeLimit(Drifting(), 50))),
+    "lake": cache(lambda: of_agent("FrozenLake-v1")),
+    "chain": cache(lambda: of_agent("rblspi/ChainWalk-v0")),
+    "words": cache(of_words),
+    "warehouse": cache(of_warehouse),
+    "pole": cache(lambda: explorer.known(RBLSPI("CartPole-v1", POLE, seed=0).learn(400))),
+}
+#: what an application is asked for next, in place of what it shows
+NEXT: dict[str, explorer.Known] = {}
+
+
+@pytest.fixture(scope="module")
+def site():
+    """The address of a server with a page for everything that is shown."""
+    from bokeh.server.server import Server
+
+    started, servers = threading.Event(), []
+
+    async def serve():
+        apps = {
+            f"/{name}": explorer.app(lambda name=name: NEXT.get(name) or SHOWN[name]())
+            for name in SHOWN
+        }
+        servers.append(Server(apps, address="localhost", port=0))
+        servers[0].start()
+        ended = asyncio.Event()
+        servers.extend([asyncio.get_running_loop(), ended])
+        started.set()
+        await ended.wait()
+        servers[0].stop()
+
+    thread = threading.Thread(target=asyncio.run, args=(serve(),))
+    thread.start()
+    assert started.wait(60)
+    server, loop, ended = servers
+    yield f"http://localhost:{server.port}"
+    loop.call_soon_threadsafe(ended.set)
+    thread.join()
+
+
 @pytest.fixture(scope="module")
 def page():
     with browser.page() as opened:
         yield opened
 
 
-@pytest.fixture(scope="module")
-def pole() -> RBLSPI:
-    return RBLSPI("CartPole-v1", BASES[0], seed=0).learn(400)
-
-
-def show(page, actor, folder: Path, **options) -> None:
-    """Open the page of an actor, and wait until it is drawn."""
-    file = explorer.write(actor, folder / "page.html", **options)
+def show(page, address: str) -> None:
+    """Open a page, and wait until its values are there."""
     page.events.clear()
-    page.open(file.as_uri())
-    until(page, "Boolean(window.explorer && explorer.shown)")
+    page.open(address)
+    until(page, "typeof Bokeh === 'object' && Boolean(Bokeh.documents[0]?.is_idle)")
+
+
+def require_quiet(page, *schemes: str) -> None:
+    """Nothing was asked of the network, and nobody complained."""
     asked = [request["request"]["url"] for request in page.told("Network.requestWillBeSent")]
-    assert [url for url in asked if not url.startswith(("file:", "data:", "blob:"))] == []
-    for complaint in ("Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded"):
-        assert page.told(complaint) == []
+    assert [url for url in asked if not url.startswith((*schemes, "data:", "blob:"))] == []
+    assert page.complaints() == []
 
 
 def until(page, condition: str) -> None:
-    for _ in range(200):
+    for _ in range(400):
         if page.evaluate(condition):
             return
         time.sleep(0.05)
     raise AssertionError(f"never became true: {condition}")
 
 
-def in_basis(agent: Agent) -> ValuePosterior:
-    """The agent's policy as a file has it: without the second estimate, which needs its memory."""
-    return agent.value_posterior().in_basis()
+def of_page(page, expression: str) -> object:
+    return page.evaluate(f"(() => {{ {FIND} return {expression}; }})()")
 
 
-def same(found: dict, said) -> None:
-    np.testing.assert_allclose(found["mean"], said.mean, rtol=1e-9, atol=1e-9)
-    if said.std is None:
-        assert found["std"] is None
-    else:  # the page has standard deviations in single precision
-        np.testing.assert_allclose(found["std"], said.std, rtol=1e-5)
+def require_values(page, known: explorer.Known, point) -> None:
+    """The page has the values of the library at a point."""
+    domain = known.domain._replace(point=np.asarray(point, np.float64))
+    pairs = zip(domain.coordinates, domain.point, strict=True)
+    place = ", ".join(f"{each.name} = {each.text(value)}" for each, value in pairs)
+    place = f"<p>{explorer.html.text(place)}."
+    until(page, f"(() => {{ {FIND} return find('words').text.includes({place!r}); }})()")
+    said = ask(known.values, domain, domain.point[None])
+    shown = of_page(page, "Array.from(find('values').data.mean)")
+    np.testing.assert_allclose(shown, said.mean[0], rtol=1e-12, atol=1e-12)
+    if said.std is not None:
+        words = of_page(page, "find('words').text")
+        assert all(f">{std:.4g}<" in words for std in said.std[0])
 
 
-@pytest.mark.parametrize("basis", BASES, ids=lambda basis: type(basis).__name__)
-def test_the_page_computes_action_values_at_any_point(basis, page, tmp_path) -> None:
-    agent = RBLSPI("CartPole-v1", basis, seed=0).learn(400)
-    show(page, agent, tmp_path)
-    points = np.random.default_rng(1).uniform(POLE_BOX["low"], POLE_BOX["high"], (20, 4))
-    answers = page.evaluate(f"{json.dumps(points.tolist())}.map((u) => explorer.values.at(u))")
-    policy = agent.policy()
-    for point, answer in zip(points, answers, strict=True):
-        same(answer, in_basis(agent).action_values(point))
-        assert answer["action"] == policy.predict(point, deterministic=True)[0]
+@pytest.mark.parametrize("name", SHOWN)
+def test_the_page_says_what_the_library_says_also_after_a_control_has_moved(
+    name: str, page, site
+) -> None:
+    show(page, f"{site}/{name}")
+    known = SHOWN[name]()
+    require_values(page, known, known.domain.point)
+    point, last = known.domain.point.copy(), known.domain.coordinates[-1]
+    point[-1] = last.points(5)[1 if point[-1] != last.points(5)[1] else 2]
+    moved = f"find('control {len(point) - 1}')"
+    of_page(page, f"{moved}.value = {moved}.options ? {str(point[-1])!r} : {point[-1]}")
+    require_values(page, known, point)
+    require_quiet(page, site, site.replace("http", "ws"))
 
 
-def test_a_slider_changes_the_map_and_the_pointer_asks_for_values(pole, page, tmp_path) -> None:
-    show(page, pole, tmp_path, at=[0.1, 0.2, 0.01, 0.3])
-    before = page.evaluate("Array.from(explorer.images.value)")
-    page.evaluate("explorer.parts.sliders[2].value = 0.1; explorer.images = null")
-    until(page, "Boolean(explorer.images)")
-    after = page.evaluate("Array.from(explorer.images.value)")
-    assert len(after) == len(before)
-    assert np.abs(np.subtract(after, before)).max() > 1e-3
-    corner = page.evaluate("[explorer.parts.cells.data.x[0], explorer.parts.cells.data.y[0]]")
-    count = page.evaluate("PAGE.resolution")
-    half = np.subtract(POLE_BOX["high"], POLE_BOX["low"])[:2] / count / 2
-    lowest = [*(corner + half), 0.1, 0.3]
-    action, _ = pole.predict(lowest, deterministic=True)
-    assert after[0] == pytest.approx(in_basis(pole).action_values(lowest).mean[action])
+def test_words_and_whole_numbers_are_chosen_from_lists_and_drawn_where_they_can_be(
+    page, site
+) -> None:
+    show(page, f"{site}/words")
+    domain = SHOWN["words"]().domain
+    (place,) = [d for d, each in enumerate(domain.coordinates) if each.words]
+    options = of_page(page, f"find('control {place}').options")
+    assert [label for _, label in options] == ["Mon", "Tue", "Wed"]
+    shape = of_page(page, "find('cells').data.value[0].shape")
+    assert 3 in shape
+    show(page, f"{site}/warehouse")
+    assert of_page(page, "find('cells').data.value[0].shape") == [7, 5]
+    names = of_page(page, "find('words').text")
+    assert "&lt;/script&gt;&lt;b&gt;bolts&lt;/b&gt;" in names
 
-    frame = "explorer.parts.figures[0].id"
+
+def test_the_pointer_moves_the_point(page, site) -> None:
+    show(page, f"{site}/pole")
     left, top = page.evaluate(
-        f"(() => {{ const view = Bokeh.index.get_by_id({frame}) ?? Bokeh.index[{frame}];"
+        f"(() => {{ {FIND} const map = find('map value');"
+        "const view = Bokeh.index.find_one(map);"
         "const box = view.canvas_view.el.getBoundingClientRect(), inner = view.frame.bbox;"
         "return [box.left + inner.left + 0.3 * inner.width,"
         "box.top + inner.top + 0.4 * inner.height]; })()"
     )
     page.ask("Input.dispatchMouseEvent", type="mouseMoved", x=left, y=top)
-    until(page, "explorer.shown.coordinates[0] !== explorer.point[0]")
-    shown = page.evaluate("explorer.shown")
-    assert shown["coordinates"][2:] == pytest.approx([0.1, 0.3])
-    assert shown["coordinates"][:2] == pytest.approx([-2.4 + 0.3 * 4.8, 2.5 - 0.4 * 5.0], abs=0.1)
-    said = in_basis(pole).action_values(shown["coordinates"])
-    same(shown, said)
-    words = page.evaluate("explorer.parts.says.text")
-    for number in (*said.mean, *said.std):
-        assert f">{float(f'{number:.4g}'):g}<" in words
+    known = SHOWN["pole"]()
+    until(page, f"(() => {{ {FIND} return find('control 0').value < -0.5; }})()")
+    point = [of_page(page, f"find('control {d}').value") for d in range(4)]
+    assert point[:2] == pytest.approx([-2.4 + 0.3 * 4.8, 2.5 - 0.4 * 5.0], abs=0.1)
+    np.testing.assert_array_equal(point[2:], known.domain.point[2:])
+    require_values(page, known, point)
 
 
-def test_the_policy_is_the_plan_and_no_value_is_beyond_what_rewards_allow(page, tmp_path) -> None:
-    agent = FittedRmax("CartPole-v1", Multilinear(6), seed=0).learn(600)
-    show(page, agent, tmp_path)
-    low, high = agent.basis.low, agent.basis.high
-    points = np.random.default_rng(1).uniform(low, high, (200, 4))
-    answers = page.evaluate(f"{json.dumps(points.tolist())}.map((u) => explorer.values.at(u))")
-    np.testing.assert_array_equal(
-        [answer["action"] for answer in answers], agent.predict(points, deterministic=True)[0]
-    )
-    assert any(  # otherwise nothing was tested
-        answer["action"] != np.argmax(answer["mean"]) for answer in answers
-    )
-    said = in_basis(agent).action_values(points).mean
-    found = np.array([answer["mean"] for answer in answers])
-    np.testing.assert_allclose(found, said, rtol=1e-9)
-    assert found.min() >= 1.0  # every step brings 1, and the discount is 0.99
-    assert found.max() <= 100.0 + 1e-9
-    bars = page.evaluate("[explorer.parts.actions.data.low, explorer.parts.actions.data.high]")
-    assert np.min(bars) >= 1.0
-    assert np.max(bars) <= 100.0 + 1e-9
+def test_a_slider_changes_the_map_and_other_coordinates_can_be_drawn(page, site) -> None:
+    show(page, f"{site}/pole")
+    values = "Array.from(find('cells').data.value[0])"
+    before = of_page(page, values)
+    of_page(page, "find('control 2').value = 0.1")
+    until(page, f"(() => {{ {FIND} return {values}.some((v, i) => v !== {before}[i]); }})()")
+    of_page(page, "find('from left to right').value = '3'")
+    label = "find('map value').below[0].axis_label"
+    until(page, f"(() => {{ {FIND} return {label} === 'pole angular velocity'; }})()")
+    of_page(page, "find('from bottom to top').value = '3'")  # the other axis gets what was here
+    until(page, f"(() => {{ {FIND} return {label} === 'cart velocity'; }})()")
 
 
-def test_other_dimensions_can_be_drawn(pole, page, tmp_path) -> None:
-    show(page, pole, tmp_path, at=[0.1, 0.2, 0.01, 0.3], names=["a", "b", "c", "d"])
-    page.evaluate("explorer.parts.x.value = '3'")
-    until(page, "explorer.parts.figures[0].below[0].axis_label === 'd'")
-    assert page.evaluate("explorer.parts.sliders.map((slider) => slider.visible)") == [
-        *(True, False, True, False)
-    ]
-    page.evaluate("explorer.parts.y.value = '3'")  # then the other axis gets what this one had
-    assert page.evaluate("explorer.axes") == [1, 3]
+def test_a_run_that_learns_on_is_followed_and_what_was_chosen_stays(page, site) -> None:
+    show(page, f"{site}/pole")
+    of_page(page, "find('control 3').value = 1")
+    first = SHOWN["pole"]()
+    point = [*first.domain.point[:3], 1.0]
+    require_values(page, first, point)
+    NEXT["pole"] = explorer.known(RBLSPI("CartPole-v1", POLE, seed=1).learn(300))
+    until(page, f"(() => {{ {FIND} return find('lead').text.includes('After 300'); }})()")
+    require_values(page, NEXT.pop("pole"), point)
 
 
-@pytest.mark.parametrize(
-    ("environment", "dimensions"), [("FrozenLake-v1", 2), ("rblspi/ChainWalk-v0", 1)]
-)
-def test_discrete_states_are_listed(environment, dimensions, page, tmp_path) -> None:
-    agent = RBLSPI(environment, seed=0).learn(500)
-    show(page, agent, tmp_path)
-    assert page.evaluate("PAGE.names.length") == dimensions
-    states = np.arange(agent.features.size)
-    points = [[s % 4, s // 4] if dimensions == 2 else [s] for s in states.tolist()]
-    answers = page.evaluate(f"{json.dumps(points)}.map((u) => explorer.values.at(u))")
-    for state, answer in zip(states, answers, strict=True):
-        same(answer, in_basis(agent).action_values(state))
-
-
-def test_whole_numbers_and_names_that_look_like_html(page, tmp_path) -> None:
-    agent = OnlineLSPI(gym.wrappers.TimeLimit(Warehouse(), 20), OneHot(), seed=0).learn(200)
-    show(page, agent, tmp_path, env=gym.wrappers.TimeLimit(Warehouse(), 20))
-    page.evaluate("explorer.ask(1.2, 3.9)")
-    shown = page.evaluate("explorer.shown")
-    assert shown["coordinates"] == [1, 4]
-    same(shown, in_basis(agent).action_values([1, 4]))
-    assert "&lt;/script&gt;&lt;b&gt;bolts&lt;/b&gt; = 1" in page.evaluate(
-        "explorer.parts.says.text"
-    )
-    assert "buy" in page.evaluate("document.title + explorer.parts.says.text")
-
-
-def test_a_page_that_is_read_again_keeps_what_was_chosen(pole, page, tmp_path) -> None:
-    show(page, pole, tmp_path, reload=3600.0)
-    assert "location.reload(), 3600000" in (tmp_path / "page.html").read_text(encoding="utf-8")
-    page.evaluate("explorer.parts.sliders[3].value = 1; explorer.parts.x.value = '2'")
-    until(page, "explorer.pending === null && explorer.axes[0] === 2")
-    show(page, pole, tmp_path)
-    assert page.evaluate("[explorer.point[3], explorer.axes]") == [1, [2, 1]]
+def test_a_still_page_is_one_file_that_needs_no_network(page, tmp_path: Path) -> None:
+    agent = RBLSPI("CartPole-v1", POLE, seed=0).learn(400)
+    file = explorer.write(agent, tmp_path / "page.html")
+    show(page, file.as_uri())
+    require_quiet(page, "file:")
+    known = explorer.known(agent)
+    require_values(page, known, known.domain.point)
+    kinds = of_page(page, "[...Bokeh.documents[0].roots()[0].references()].map((m) => m.type)")
+    assert kinds.count("TabPanel") == 6  # pairs of four numbers
+    assert not {"CustomJS", "Slider", "Select"} & {*kinds}

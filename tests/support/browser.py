@@ -82,6 +82,12 @@ class Page:
     def told(self, method):
         return [event["params"] for event in self.events if event["method"] == method]
 
+    def complaints(self):
+        """Errors and warnings on the console, exceptions, and what could not be loaded."""
+        called = self.told("Runtime.consoleAPICalled")
+        found = [call for call in called if call["type"] in ("error", "warning")]
+        return found + self.told("Runtime.exceptionThrown") + self.told("Log.entryAdded")
+
     def _read(self):
         content = bytearray()
         while (byte := self._answers.read(1)) != b"\0":

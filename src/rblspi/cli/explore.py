@@ -1,71 +1,83 @@
-"""``rblspi explore``: a page with sliders that shows what a saved agent or policy knows."""
+"""``rblspi explore``: a local page with sliders that shows what a saved agent or policy knows."""
 
 from __future__ import annotations
 
-import time
+import socket
+from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from rblspi.cli.commands import Command
 from rblspi.cli.options import Drawing
 from rblspi.cli.saved import Selection
-from rblspi.core.progress import say
 
-#: seconds between two looks at the file of an agent that learns, and between reloads of its page
-LOOK_EVERY = 2.0
+if TYPE_CHECKING:
+    from rblspi.plotting.explorer import Known
 
 
 def explore(
     saved: Selection,
     drawing: Drawing,
-    out: Annotated[
+    html: Annotated[
         Path | None,
-        typer.Option("--out", "-o", metavar="FILE.html", help="The page, unless beside it."),
+        typer.Option("--html", metavar="FILE", help="Write a still page instead, and end."),
     ] = None,
-    live: Annotated[
-        bool,
-        typer.Option(
-            "--live", help="Write the page again whenever the agent is saved; Ctrl-C ends."
-        ),
-    ] = False,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 stands for a free one.")] = 5006,
 ) -> None:
-    """Write a page to look around in: value, uncertainty and policy over any two dimensions.
+    """Look around in what an agent or policy knows: value, uncertainty and policy as maps.
 
-    Sliders move the other dimensions, and the pointer asks for the value of every action. The page
-    is one file that needs no network. With --live, leave it open while rblspi train learns.
+    Sliders and the pointer choose the observation whose action values are shown. The page is served
+    to this machine alone and needs no network. It follows an agent that rblspi train saves.
     """
-    target = out or saved.file.with_name("explore.html")
-    if target.suffix != ".html":
-        raise ValueError(f"--out {target} must end in .html")
-    drawn = {**drawing.domain(), "reload": LOOK_EVERY if live else None}
-    target.parent.mkdir(parents=True, exist_ok=True)
-    _write(saved, target, drawn)
-    print(f"open {target}")
-    if live:
-        _follow(saved, target, drawn)
+    if html is not None and html.suffix != ".html":
+        raise ValueError(f"--html {html} must end in .html")
+    file, domain = saved.file, drawing.domain()
+    if html is None:
+        _serve(_following(saved, file, domain), port)
+    else:
+        from rblspi.plotting import explorer
+
+        loaded = saved.load()
+        html.parent.mkdir(parents=True, exist_ok=True)
+        print(f"open {explorer.write(loaded.actor, html, loaded.env, **domain)}")
 
 
-def _write(saved: Selection, target: Path, drawn: dict[str, Any]) -> None:
+def _following(saved: Selection, file: Path, domain: dict[str, Any]) -> Callable[[], Known]:
+    """Return what the file holds, which is read again when the file has changed."""
     from rblspi.plotting import explorer
 
-    loaded = saved.load()
-    explorer.write(loaded.actor, target, loaded.env, **drawn)
+    @lru_cache(maxsize=1)
+    def read(changed: int) -> Known:
+        loaded = saved.load()
+        return explorer.known(loaded.actor, loaded.env, **domain)
+
+    return lambda: read(file.stat().st_mtime_ns)
 
 
-def _follow(saved: Selection, *arguments: Any) -> None:
-    """Write the page whenever the file has changed, until a signal comes."""
-    file = saved.file
-    say(f"following {file}; Ctrl-C ends")
-    written = file.stat().st_mtime_ns
-    while True:
-        time.sleep(LOOK_EVERY)
-        latest = file.stat().st_mtime_ns
-        if latest != written:
-            written = latest
-            _write(saved, *arguments)
-            say(f"wrote the page again at {time.strftime('%H:%M:%S')}")
+def _serve(latest: Callable[[], Known], port: int) -> None:
+    from bokeh.server.server import Server
+
+    from rblspi.plotting import explorer
+
+    latest()  # what is wrong with the file or the options is said at once
+    try:
+        with socket.create_server(("localhost", port)):
+            pass  # the port is free
+    except OSError as error:
+        raise ValueError(
+            f"--port {port} cannot be listened on ({error.strerror}): choose another port, or "
+            "--port 0 for a free one"
+        ) from error
+    server = Server({"/": explorer.app(latest)}, address="localhost", port=port)
+    print(f"open http://localhost:{server.port}; Ctrl-C ends it", flush=True)
+    server.start()
+    try:
+        server.io_loop.start()
+    finally:
+        server.stop()
 
 
 COMMAND = Command(explore, "runs/pole")

@@ -1,7 +1,7 @@
-"""What a policy is drawn over: the range of its observations, their names, and where they lie.
+"""What a policy is drawn over: coordinates of its observations, their ranges, names and values.
 
-Observations are drawn by their coordinates. These are the numbers of the observation itself, or
-column and row where the states are the cells of a grid.
+The coordinates are the numbers of an observation, the columns of a log, or column and row where the
+states are the cells of a grid.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rblspi.core.types import Array, Matrix, Vector
+from rblspi.core.types import Matrix, Vector
+from rblspi.data.encoding import Encoding, Input
 from rblspi.environments.spaces import (
     as_vector,
     input_size,
@@ -63,32 +64,98 @@ _EPISODES, _LONGEST = 5, 1000
 Grid = tuple[int, int]
 
 
-class Domain(NamedTuple):
-    """Where and how a policy is drawn; everything is in coordinates, d of them."""
+class Coordinate(NamedTuple):
+    """A number, a whole number, or a word, which is drawn at its place in the list of words."""
 
-    low: Vector  # bounds of the drawing, shape (d,)
-    high: Vector
-    point: Vector  # that slices go through, shape (d,)
-    names: list[str]  # of the coordinates
-    actions: list[str]  # their names
-    whole: bool  # whether coordinates are whole numbers
+    name: str
+    low: float
+    high: float
+    whole: bool = False
+    words: tuple[str, ...] = ()
+
+    def points(self, count: int) -> Vector:
+        """Values from low to high: all whole numbers, or so many others."""
+        if self.whole:
+            return np.arange(self.low, self.high + 1.0)
+        return np.linspace(self.low, self.high, count)
+
+    def nearest(self, value: float) -> float:
+        """The possible value that is nearest to another number."""
+        inside = min(max(float(value), self.low), self.high)
+        return float(round(inside)) if self.whole else inside
+
+    def text(self, value: float) -> str:
+        """A value as a person writes it."""
+        return self.words[int(value)] if self.words else f"{value:.4g}"
+
+
+class Space(NamedTuple):
+    """How coordinates, shape (N, d), become observations, and observations coordinates."""
+
+    observations: gym.Space[Any]
+    inputs: Encoding | None  # of the columns of a log
     grid: Grid | None  # of the cells that are the states
-    episodes: list[Matrix]  # coordinates in a few episodes of the policy, shape (steps, d) each
-    data: Matrix  # of what the agent remembers having seen, shape (N, d)
-    space: gym.Space[Any]  # of the observations
 
-    def observations(self, coordinates: ArrayLike) -> NDArray[Any]:
-        """The observations at some coordinates, from shape (N, d)."""
+    def observations_at(self, coordinates: ArrayLike) -> NDArray[Any]:
+        """The observations at some coordinates."""
         rows = np.asarray(coordinates, dtype=np.float64)
         if self.grid is not None:
             column, row = rows.T
-            first, _ = limits(self.space)
-            rows = (first[0] + row * self.grid[1] + column)[:, None]
-        return rows.reshape(-1, *observation_shape(self.space))
+            rows = self._first + row * self.grid[1] + column
+        elif self.inputs is not None:
+            pairs = zip(self.inputs.inputs, rows.T, strict=True)
+            rows = self.inputs.encoded([_with_missing(each, column) for each, column in pairs])
+        return rows.reshape(-1, *observation_shape(self.observations))
+
+    def coordinates_of(self, observations: Matrix) -> Matrix:
+        """The coordinates of some observations, given as vectors, shape (N, size)."""
+        if self.grid is not None:
+            number = observations[:, 0] - self._first
+            return np.column_stack([number % self.grid[1], number // self.grid[1]])
+        if self.inputs is None or self.inputs.alone:
+            return observations
+        columns = []
+        for each, first in zip(self.inputs.inputs, self.first_components, strict=True):
+            indicators = observations[:, first : first + len(each.names)]
+            columns.append(indicators.argmax(axis=1) if each.words else indicators[:, 0])
+        return np.column_stack(columns).astype(np.float64)
+
+    @property
+    def first_components(self) -> list[int]:
+        """The first component of an observation that belongs to each of its coordinates."""
+        if self.inputs is None or self.inputs.alone:
+            return [*range(input_size(self.observations))]
+        sizes = [len(each.names) for each in self.inputs.inputs]
+        return [sum(sizes[:place]) for place in range(len(sizes))]
+
+    @property
+    def _first(self) -> float:
+        return float(limits(self.observations)[0][0])
+
+
+def _with_missing(each: Input, column: Vector) -> Vector:
+    """The values of a column, where the place behind the last word stands for a missing one."""
+    return np.where(column == len(each.words), np.nan, column) if each.words else column
+
+
+class Domain(NamedTuple):
+    """Where and how a policy is drawn; everything is in coordinates, d of them."""
+
+    coordinates: list[Coordinate]
+    point: Vector  # that slices go through, shape (d,)
+    actions: list[str]  # their names
+    episodes: list[Matrix]  # a few episodes of the policy, shape (steps, d) each
+    data: Matrix  # what the agent remembers having seen, shape (N, d)
+    space: Space
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the coordinates."""
+        return [coordinate.name for coordinate in self.coordinates]
 
 
 class DomainArguments(TypedDict, total=False):
-    """What may be said of a domain; see `find`."""
+    """Optional arguments of `find`."""
 
     at: Sequence[float] | None
     low: float | Sequence[float] | None
@@ -126,7 +193,7 @@ def find(
         Bounds of the drawing; by default those of the basis, of the observation space, or of the
         observations in the episodes, whichever exist first.
     names : sequence of str, optional
-        Names of the dimensions; by default those of the columns of a log, or those in
+        Names of the coordinates; by default those of the columns of a log, or those in
         ``env.metadata["observation_names"]``.
     grid : (int, int), optional
         Rows and columns if the states are the cells of a grid, counted row by row; by default the
@@ -138,34 +205,31 @@ def find(
         Seed of the episodes.
     """
     policy: LinearPolicy = policy_of(actor)
-    space, size = policy.observation_space, input_size(policy.observation_space)
+    size = input_size(policy.observation_space)
     nowhere = env is None and getattr(actor, "env", None) is None and policy.environment is None
     with nullcontext() if nowhere else environment_for(actor, env) as environment:
-        episodes = [] if environment is None else _visited(policy, environment, seed)
+        visited = [] if environment is None else _visited(policy, environment, seed)
         own_names = () if environment is None else environment.metadata.get("observation_names")
-        grid = _grid(space, environment, grid)
+        grid = _grid(policy.observation_space, environment, grid)
+    space = Space(policy.observation_space, policy.inputs, grid)
     known = _remembered(actor, size) if data is None else _as_rows(data, size)
-    seen = np.concatenate(episodes) if episodes else known
+    seen = np.concatenate(visited) if visited else known
     lower, upper = _limits(policy, seen, low, high)
-    middle = np.median(seen, axis=0) if len(seen) else (lower + upper) / 2
-    point = middle if at is None else np.asarray(at, dtype=np.float64)
-    if point.shape != (size,):
-        raise ValueError(f"at={at} must have {size} numbers, one for each dimension")
-    whole = not isinstance(vector_space(space), gym.spaces.Box)
-    observed, acted = _names(policy, size, names or own_names or (), given=names is not None)
-    found = Domain(
-        low=lower,
-        high=upper,
-        point=np.round(point) if whole else point,
-        names=observed,
-        actions=acted,
-        whole=whole,
-        grid=grid,
-        episodes=episodes,
-        data=known,
+    coordinates = _coordinates(space, lower, upper, _names(policy, names, own_names or ()))
+    middle = seen if len(seen) else np.array([lower, upper])
+    if at is not None:
+        if len(at) != size:
+            raise ValueError(f"at={at} must have {size} numbers, one for each dimension")
+        middle = np.array([at], np.float64)
+    point = np.median(space.coordinates_of(middle), axis=0)
+    return Domain(
+        coordinates=coordinates,
+        point=np.where([each.whole for each in coordinates], np.round(point), point),
+        actions=_action_names(policy),
+        episodes=[space.coordinates_of(path) for path in visited],
+        data=space.coordinates_of(known),
         space=space,
     )
-    return found if grid is None else _on_grid(found, grid)
 
 
 def _visited(policy: LinearPolicy, env: gym.Env[Any, Any], seed: int) -> list[Matrix]:
@@ -193,7 +257,7 @@ def _as_rows(data: ArrayLike, size: int) -> Matrix:
     return array.reshape(-1, size)
 
 
-def _limits(policy: LinearPolicy, seen: Array, low: Any, high: Any) -> tuple[Vector, Vector]:
+def _limits(policy: LinearPolicy, seen: Matrix, low: Any, high: Any) -> tuple[Vector, Vector]:
     """Bounds: given, of the basis, of the space, or of the observations seen."""
     low = getattr(policy.basis, "low", None) if low is None else low
     high = getattr(policy.basis, "high", None) if high is None else high
@@ -203,9 +267,7 @@ def _limits(policy: LinearPolicy, seen: Array, low: Any, high: Any) -> tuple[Vec
     try:
         return bounds(space, low, high)
     except ValueError:
-        if low is not None or high is not None:
-            raise
-        if not len(seen):
+        if low is not None or high is not None or not len(seen):
             raise
         margin = 0.05 * np.ptp(seen, axis=0) + 1e-6
         own_low, own_high = space.low.ravel(), space.high.ravel()
@@ -215,30 +277,57 @@ def _limits(policy: LinearPolicy, seen: Array, low: Any, high: Any) -> tuple[Vec
         )
 
 
-def _names(
-    policy: LinearPolicy, size: int, names: Sequence[str], given: bool
-) -> tuple[list[str], list[str]]:
-    """Names of dimensions and actions: given, the environment's or the log's, known, or numbers."""
-    if given and len(names) != size:
-        raise ValueError(f"names={','.join(names)} must be {size}, one for each dimension")
+def _coordinates(space: Space, low: Vector, high: Vector, names: list[str]) -> list[Coordinate]:
+    if space.grid is not None:
+        rows, columns = space.grid
+        return [
+            Coordinate("column", 0.0, columns - 1.0, whole=True),
+            Coordinate("row", 0.0, rows - 1.0, whole=True),
+        ]
+    whole = not isinstance(vector_space(space.observations), gym.spaces.Box)
+    inputs = (None,) * len(low) if space.inputs is None else space.inputs.inputs
+    found = []
+    for name, each, first in zip(names, inputs, space.first_components, strict=True):
+        if each is not None and each.words:
+            words = each.words if each.fill is None else (*each.words, "missing")
+            found.append(Coordinate(name, 0.0, len(words) - 1.0, True, words))
+        elif whole or (each is not None and each.whole):
+            least, most = np.ceil(low[first] - 1e-9), np.floor(high[first] + 1e-9)
+            found.append(Coordinate(name, float(least), float(most), whole=True))
+        else:
+            found.append(Coordinate(name, float(low[first]), float(high[first])))
+    return found
+
+
+def _names(policy: LinearPolicy, given: Sequence[str] | None, own: Sequence[str]) -> list[str]:
+    """Names of the coordinates: given, the environment's or the log's, known, or numbers."""
+    size = input_size(policy.observation_space)
+    logged = () if policy.inputs is None else [each.name for each in policy.inputs.inputs]
+    size = len(logged) or size
+    if given is not None and len(given) != size:
+        raise ValueError(f"names={','.join(given)} must be {size}, one for each dimension")
+    for names in (given, own, logged, _known_names(policy)[0]):
+        if names is not None and len(names) == size:
+            return [*map(str, names)]
+    return [f"observation {i}" for i in range(size)] if size > 1 else ["observation"]
+
+
+def _action_names(policy: LinearPolicy) -> list[str]:
+    for names in (policy.action_names, _known_names(policy)[1]):
+        if len(names) == policy.actions:
+            return [*names]
+    return [f"action {i}" for i in range(policy.actions)]
+
+
+def _known_names(policy: LinearPolicy) -> tuple[list[str], list[str]]:
+    """Names of the dimensions and actions of a known environment; empty for any other."""
     identifier = "" if policy.environment is None else str(policy.environment["id"])
     known = next((n for part, n in _NAMES.items() if part in identifier), ("", ""))
-    logged = () if policy.inputs is None else policy.inputs.names
-    observed = list(map(str, names or logged or filter(None, known[0].split(", "))))
-    acted = list(policy.action_names or filter(None, known[1].split(", ")))
-    if len(observed) != size:
-        observed = [f"observation {i}" for i in range(size)] if size > 1 else ["observation"]
-    if len(acted) != policy.actions:
-        acted = [f"action {i}" for i in range(policy.actions)]
-    return observed, acted
+    dimensions, actions = (list(filter(None, names.split(", "))) for names in known)
+    return dimensions, actions
 
 
-# States that are the cells of a grid --------------------------------------------------------------
-
-
-def _grid(
-    space: gym.Space[Any], env: gym.Env[Any, Any] | None, given: Grid | None
-) -> tuple[int, int] | None:
+def _grid(space: gym.Space[Any], env: gym.Env[Any, Any] | None, given: Grid | None) -> Grid | None:
     """Rows and columns, if the states are the cells of a grid."""
     if given is not None:
         if not isinstance(space, gym.spaces.Discrete) or math.prod(given) != space.n:
@@ -254,21 +343,3 @@ def _grid(
         if len(shape) == 2 and math.prod(shape) == space.n and min(shape) > 1:
             return int(shape[0]), int(shape[1])
     return None
-
-
-def _on_grid(domain: Domain, grid: Grid) -> Domain:
-    """The same domain with column and row instead of the number of the cell."""
-    first, _ = limits(domain.space)
-
-    def cells(states: Matrix) -> Matrix:
-        number = states[:, 0] - first[0]
-        return np.column_stack([number % grid[1], number // grid[1]])
-
-    return domain._replace(
-        low=np.zeros(2),
-        high=np.array([grid[1] - 1.0, grid[0] - 1.0]),
-        point=cells(domain.point[None])[0],
-        names=["column", "row"],
-        episodes=[cells(path) for path in domain.episodes],
-        data=cells(domain.data),
-    )

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, Unpack
 import gymnasium as gym
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.colors import BoundaryNorm, ListedColormap, LogNorm, Normalize
 from matplotlib.figure import Figure as Drawing
 from matplotlib.patches import Patch
@@ -24,7 +25,7 @@ from matplotlib.ticker import FormatStrFormatter, LogLocator, MaxNLocator, NullF
 from rblspi.core import check
 from rblspi.core.types import Array, Integers, Mask, Matrix
 from rblspi.plotting import domain as domains
-from rblspi.plotting.domain import Domain, DomainArguments
+from rblspi.plotting.domain import Coordinate, Domain, DomainArguments
 from rblspi.plotting.style import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILLION
 from rblspi.policies.values import ValuePosterior
 from rblspi.rollout.evaluate import Actor, values_of
@@ -51,16 +52,16 @@ class Answers(NamedTuple):
 
 def ask(values: ValuePosterior, domain: Domain, coordinates: Matrix) -> Answers:
     """What actions are worth at some coordinates, shape (N, d), and what the policy does there."""
-    observations = domain.observations(coordinates)
+    observations = domain.space.observations_at(coordinates)
     mean, std, _ = values.action_values(observations)
     chosen = values.policy(observations)
     return Answers(mean, std, chosen, values.little_known(observations, chosen))
 
 
 class Slice(NamedTuple):
-    """Action values on a grid over one or two dimensions of the domain."""
+    """Action values on a grid over one or two coordinates of the domain."""
 
-    dimensions: tuple[int, ...]  # of the grid; the first is drawn from left to right
+    dimensions: tuple[int, ...]  # places of these coordinates; the first goes from left to right
     axes: tuple[Array, ...]  # the grid points along each of them
     mean: Array  # action values, shape (points of the last, ..., points of the first, actions)
     std: Array | None  # their standard deviations, in the same shape
@@ -115,15 +116,16 @@ def compute(
     check.count("resolution", resolution, least=2)
     values = values_of(actor).in_basis()
     domain = domains.find(actor, env, **domain_arguments)
-    axes = [
-        np.arange(a, b + 1) if domain.whole else np.linspace(a, b, resolution)
-        for a, b in zip(domain.low, domain.high, strict=True)
+    axes = [coordinate.points(resolution) for coordinate in domain.coordinates]
+    slices = [
+        slice_at(values, domain, dims, [axes[d] for d in dims])
+        for dims in dimensions(len(axes), pairs)
     ]
-    dimensions = _dimensions(len(axes), pairs)
-    return Maps([_slice(values, domain, dims, axes) for dims in dimensions], domain)
+    return Maps(slices, domain)
 
 
-def _dimensions(size: int, pairs: Sequence[tuple[int, int]] | None) -> list[tuple[int, ...]]:
+def dimensions(size: int, pairs: Sequence[tuple[int, int]] | None = None) -> list[tuple[int, ...]]:
+    """What to draw of so many coordinates: the only one, or all pairs up to a number of slices."""
     if size == 1:
         return [(0,)]
     if pairs is None:
@@ -136,18 +138,18 @@ def _dimensions(size: int, pairs: Sequence[tuple[int, int]] | None) -> list[tupl
     return [tuple(pair) for pair in pairs]
 
 
-def _slice(
-    values: ValuePosterior, domain: Domain, dims: tuple[int, ...], axes: list[Array]
+def slice_at(
+    values: ValuePosterior, domain: Domain, dims: tuple[int, ...], axes: Sequence[Array]
 ) -> Slice:
-    own = tuple(axes[d] for d in dims)
-    grid = np.meshgrid(*own)  # the first dimension goes along the last axis
+    """The slice through the point of the domain with these points along the axes."""
+    grid = np.meshgrid(*axes)  # the first axis is the last one of the arrays
     rows = np.tile(domain.point, (grid[0].size, 1))
     for d, points in zip(dims, grid, strict=True):
         rows[:, d] = points.ravel()
     form = grid[0].shape
     mean, std, chosen, unknown = ask(values, domain, rows)
     return Slice(
-        *(dims, own, mean.reshape(*form, -1)),
+        *(dims, tuple(axes), mean.reshape(*form, -1)),
         None if std is None else std.reshape(*form, -1),
         chosen.reshape(form),
         None if unknown is None else unknown.reshape(form),
@@ -187,20 +189,21 @@ def draw(maps: Maps, path: bool = True) -> Drawing:
         _draw_policy(row[-1], one, domain)
         for panel in row:
             _draw_unknown(panel, one)
-            panel.set(
-                xlabel=domain.names[one.dimensions[0]], ylabel=domain.names[one.dimensions[1]]
-            )
+            for axis, d in zip((panel.xaxis, panel.yaxis), one.dimensions, strict=True):
+                _label(axis, domain.coordinates[d])
             panel.grid(False)
             panel.margins(0)
-            if domain.grid is not None:
-                _as_grid(panel)
+            if domain.space.grid is not None:
+                panel.set_aspect("equal")
+                panel.invert_yaxis()
             if path and whole and domain.episodes:
                 _draw_path(panel, domain.episodes[0])
     for panel, title in zip(panels[0], titles, strict=True):
         panel.set_title(title, fontweight="bold")
     figure.legend(handles=handles, loc="outside lower right", ncols=ncols)
     if not whole:
-        given = ", ".join(f"{n} = {v:.3g}" for n, v in zip(domain.names, domain.point, strict=True))
+        pairs = zip(domain.coordinates, domain.point, strict=True)
+        given = ", ".join(f"{each.name} = {each.text(value)}" for each, value in pairs)
         lines = wrap(f"slices through {given}", 50 * columns)
         figure.suptitle("\n".join(lines), fontsize=8, color="#555555")
     return figure
@@ -233,7 +236,7 @@ def _draw_policy(panel: Axes, one: Slice, domain: Domain) -> None:
     panel.pcolormesh(
         *one.axes, one.policy, **_by_action(colours), shading="nearest", rasterized=True
     )
-    if domain.grid is not None and max(domain.grid) <= _MOST_ARROWS:
+    if domain.space.grid is not None and max(domain.space.grid) <= _MOST_ARROWS:
         for (row, column), action in np.ndenumerate(one.policy):
             text = arrow(domain.actions[action])
             panel.text(column, row, text, ha="center", va="center", fontsize=9)
@@ -247,10 +250,11 @@ def _draw_unknown(panel: Axes, one: Slice) -> None:
         panel.pcolormesh(*one.axes, veil, cmap=grey, shading="nearest", alpha=0.8, rasterized=True)
 
 
-def _as_grid(panel: Axes) -> None:
-    panel.set_aspect("equal")
-    panel.invert_yaxis()
-    for axis in (panel.xaxis, panel.yaxis):
+def _label(axis: Axis, coordinate: Coordinate) -> None:
+    axis.set_label_text(coordinate.name)
+    if coordinate.words:
+        axis.set_ticks(range(len(coordinate.words)), coordinate.words)
+    elif coordinate.whole:
         axis.set_major_locator(MaxNLocator(integer=True))
 
 
@@ -297,7 +301,8 @@ def _draw_line(maps: Maps) -> Drawing:
     figure = Drawing(figsize=(6.4, 3.6), layout="constrained")
     panel, strip = figure.subplots(2, 1, sharex=True, height_ratios=(9, 1))
     colours = action_colours(len(domain.actions))
-    marker = "o" if domain.whole and len(points) <= 60 else ""
+    coordinate = domain.coordinates[0]
+    marker = "o" if coordinate.whole and len(points) <= 60 else ""
     for a, (colour, name) in enumerate(zip(colours, domain.actions, strict=True)):
         mean = one.mean[..., a]
         panel.plot(points, mean, color=colour, label=name, marker=marker, markersize=3.5)
@@ -311,8 +316,7 @@ def _draw_line(maps: Maps) -> Drawing:
     strip.pcolormesh(edges, [0, 1], one.policy[None], **_by_action(colours))
     strip.set_yticks([])
     strip.set_ylabel("policy", rotation=0, ha="right", va="center")
-    strip.set_xlabel(domain.names[0])
     strip.grid(False)
     panel.margins(x=0)
-    strip.xaxis.set_major_locator(MaxNLocator(integer=domain.whole))
+    _label(strip.xaxis, coordinate)
     return figure
