@@ -11,9 +11,9 @@ from rblspi.experiments.definitions import Figure
 from rblspi.experiments.judging import Claim, Evidence, Judgement, judge
 from rblspi.experiments.results import FigureResult
 from rblspi.plotting import page
-from rblspi.plotting.tables import ReadingVerdicts
-from rblspi_paper import chain
+from rblspi_paper import chain, claims_page
 from rblspi_paper.claims import CLAIMS, FINAL, Scope, claims_within
+from rblspi_paper.claims_page import ReadingVerdicts
 from rblspi_paper.figures import FIGURES
 from rblspi_paper.readings import DEFAULT, Reading, name_of, rescoped
 from rblspi_paper.stated import write_numbers
@@ -40,15 +40,17 @@ def write_report(
     judgements = judgements_on(results, claims_within(rescoped(reading, Scope())))
     drawings = {"chain": chain.draw}
     heading = f"{_heading(results)} ({name_of(reading)})" if reading else _heading(results)
+    variants = {} if reading else _by_the_end(results)
+    readings = _readings(folder) if judgements and not reading else None
     written = page.write(
         results,
         folder,
-        judgements=judgements,
-        variants={} if reading else _by_the_end(results),
         drawings=drawings,
-        readings=_readings(folder) if judgements and not reading else None,
         heading=heading,
+        badges=claims_page.badges(judgements),
+        sections=claims_page.sections(judgements, variants, readings),
     )
+    claims_page.write_files(folder, judgements, results, variants, readings)
     if judgements:
         write_numbers(folder)
     return Report(written, judgements)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +10,13 @@ from matplotlib.figure import Figure as Drawing
 
 from rblspi.core.files import write_text
 from rblspi.offline.data_report import DataReport
-from rblspi.plotting.html import document, table, text
+from rblspi.plotting.html import badge, document, picture, table, text
 from rblspi.plotting.style import BLUE, GREEN, ORANGE, save, style
 
 #: pictures of columns; further ones are left out
 MOST_COLUMNS = 12
-#: how the words of findings look
-_LOOK = {"good": "holds", "doubtful": "undecided", "bad": "does-not-hold"}
+#: the verdicts on whose ground the words of findings stand
+_KINDS = {"good": "holds", "doubtful": "undecided", "bad": "does-not-hold"}
 
 
 def write(report: DataReport, folder: Path, columns: str = "", name: str = "the log") -> Path:
@@ -36,9 +34,9 @@ def write(report: DataReport, folder: Path, columns: str = "", name: str = "the 
     """
     folder.mkdir(parents=True, exist_ok=True)
     with style():
-        _, picture = save(draw(report), folder / "data")
+        _, drawn = save(draw(report), folder / "data")
     page = folder / "data.html"
-    write_text(page, _page(report, picture, columns, name))
+    write_text(page, _page(report, drawn, columns, name))
     return page
 
 
@@ -70,32 +68,27 @@ def _histogram(axis: Any, values: Any, title: str, color: str) -> None:
     axis.set_title(title[:40].replace("$", r"\$"))
 
 
-def _page(report: DataReport, picture: Path, columns: str, name: str) -> str:
-    facts = table(["", ""], [map(text, fact) for fact in report.facts], repeat(""))
+def _page(report: DataReport, drawn: Path, columns: str, name: str) -> str:
+    facts = table(["", ""], [map(text, fact) for fact in report.facts])
     findings = table(
         ["finding", "#value", "", "what to do"],
         (
-            (text(f.name), f"{f.value:.4g}", _badge(f.word), text(f.advice))
+            (text(f.name), f"{f.value:.4g}", badge(_KINDS[f.word], f.word), text(f.advice))
             for f in sorted(report.findings, key=lambda f: f.word == "good")
         ),
-        repeat(""),
     )
     roles = f"<h2>Columns</h2><pre>{text(columns)}</pre>" if columns else ""
-    data = base64.b64encode(picture.read_bytes()).decode()
-    return document(
-        "rblspi: a log",
-        f"""<h1>{text(name)}</h1>
-<p class="lead">{_badge(report.word)}</p>
+    shown = picture(
+        drawn,
+        "Histograms of rewards, lengths, actions and columns",
+        f"How often values occur in {report.log.size:,} transitions.",
+    )
+    body = f"""<h1>{text(name)}</h1>
+<p class="lead">{badge(_KINDS[report.word], report.word)}</p>
 {facts}
 <h2>Findings</h2>
 {findings}
 {roles}
 <h2>Pictures</h2>
-<figure><img alt="Histograms of rewards, lengths, actions and columns"
-src="data:image/svg+xml;base64,{data}">
-<figcaption>How often values occur in {report.log.size:,} transitions.</figcaption></figure>""",
-    )
-
-
-def _badge(word: str) -> str:
-    return f'<span class="verdict {_LOOK[word]}">{word}</span>'
+{shown}"""
+    return document("rblspi: a log", body)

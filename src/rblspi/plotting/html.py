@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import html
 from collections.abc import Iterable, Sequence
+from itertools import repeat
+from pathlib import Path
 
 _CSS = """
 :root { color-scheme: light; --soft: #5b6670; --line: #dde2e6; --link: #0b5c8f; }
@@ -69,7 +72,11 @@ def document(title: str, body: str, head: str = "", security: str = _POLICY) -> 
 """
 
 
-def table(columns: Sequence[str], rows: Iterable[Iterable[object]], kinds: Iterable[str]) -> str:
+def table(
+    columns: Sequence[str],
+    rows: Iterable[Iterable[object]],
+    kinds: Iterable[str] = repeat(""),
+) -> str:
     """A table; ``#`` before the name of a column stands for numbers, kinds are classes of rows."""
     sides = ['class="number"' if column.startswith("#") else "" for column in columns]
     head = "".join(f"<th {s}>{c.lstrip('#')}</th>" for s, c in zip(sides, columns, strict=True))
@@ -80,6 +87,23 @@ def table(columns: Sequence[str], rows: Iterable[Iterable[object]], kinds: Itera
         for row, kind in zip(rows, kinds, strict=False)
     )
     return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(lines)}</tbody></table>"
+
+
+def listed(texts: Iterable[str]) -> str:
+    """A list of texts."""
+    return "<ul>" + "".join(f"<li>{text(each)}</li>" for each in texts) + "</ul>"
+
+
+def badge(kind: str, words: str) -> str:
+    """A verdict on a coloured ground: holds, does not hold or undecided."""
+    return f'<span class="verdict {kind.replace(" ", "-")}">{words}</span>'
+
+
+def picture(path: Path, title: str, caption: str) -> str:
+    """An SVG file as a part of the page, with a caption."""
+    data = base64.b64encode(path.read_bytes()).decode()
+    return f"""<figure><img alt="{text(title)}" src="data:image/svg+xml;base64,{data}">
+<figcaption>{text(caption)}</figcaption></figure>"""
 
 
 def text(value: str) -> str:

@@ -2,54 +2,53 @@
 
 from __future__ import annotations
 
-import base64
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import repeat
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from matplotlib.figure import Figure as Drawing
 
 from rblspi.core.files import write_text
 from rblspi.core.progress import duration
 from rblspi.experiments.definitions import Curve, Figure, canonical
-from rblspi.experiments.judging import CHANCE, Judgement, Verdict
 from rblspi.experiments.results import BOOTSTRAP_SEED, RESAMPLES, FigureResult
 from rblspi.plotting import curves, tables
-from rblspi.plotting.html import document
-from rblspi.plotting.html import table as _table
-from rblspi.plotting.html import text as _text
+from rblspi.plotting.html import document, listed, picture, table, text
 from rblspi.plotting.style import save, style
-from rblspi.plotting.tables import ReadingVerdicts, Variants
 
 Draw = Callable[[FigureResult], Drawing]
+
+
+class Section(NamedTuple):
+    """A part of the page before its figures."""
+
+    place: str  # to which links lead
+    name: str  # in the list of links
+    body: str  # HTML
 
 
 def write(
     results: Sequence[FigureResult],
     folder: Path,
     *,
-    judgements: Sequence[Judgement] = (),
-    variants: Variants | None = None,
     drawings: Mapping[str, Draw] | None = None,
-    readings: ReadingVerdicts | None = None,
     heading: str = "Experiments",
+    badges: str = "",
+    sections: Sequence[Section] = (),
 ) -> Path:
-    """Write figures, tables and the page ``report.html`` into a folder; returns the page.
+    """Write figures, their numbers and the page ``report.html`` into a folder; returns the page.
 
     Parameters
     ----------
     results : sequence of FigureResult
     folder : Path
         Created if it does not exist.
-    judgements : sequence of Judgement
-        Verdicts to list on the page.
-    variants : mapping, optional
-        Verdicts by other rules on the same runs, by the title they are listed under.
     drawings : mapping, optional
         Functions that draw figures of other kinds than ``"curves"``, by `Figure.kind`.
-    readings : ReadingVerdicts, optional
-        Verdicts under other readings of what a paper leaves open.
     heading : str
+    badges : str
+        HTML that comes before the links.
+    sections : sequence of Section
     """
     known = {"curves": curves.draw, **(drawings or {})}
     folder.mkdir(parents=True, exist_ok=True)
@@ -61,126 +60,34 @@ def write(
                 raise ValueError(f"figure {figure.id!r} has kind={figure.kind!r}: pass drawings=")
             stem = folder / "figures" / figure.id
             _, pictures[figure.id] = save(known[figure.kind](result), stem)
-    tables.write_claims(folder, judgements, results, variants or {}, readings)
     tables.write_summaries(folder / "summaries.csv", results)
     page = folder / "report.html"
-    write_text(page, _page(results, judgements, variants or {}, pictures, readings, heading))
+    body = [
+        _head(heading, results, badges, sections),
+        *(section.body for section in sections),
+        *(_figure(result, pictures[result.figure.id]) for result in results),
+        _about(results),
+    ]
+    write_text(page, document(heading, "\n".join(body)))
     return page
 
 
-_WORDS: dict[Verdict, str] = {
-    "holds": "hold",
-    "does not hold": "do not hold",
-    "undecided": "undecided",
-}
-
-
-def _page(
-    results: Sequence[FigureResult],
-    judgements: Sequence[Judgement],
-    variants: Variants,
-    pictures: Mapping[str, Path],
-    readings: ReadingVerdicts | None,
-    heading: str,
-) -> str:
-    parts = [_head(heading, results, judgements, readings)]
-    parts += [_claims(judgements)] if judgements else []
-    parts += [
-        f"<h3>{_text(title)}</h3>{_claims_table(v, anchors=False)}" for title, v in variants.items()
-    ]
-    parts += [_readings(readings)] if readings else []
-    parts += [_figure(result, pictures[result.figure.id]) for result in results]
-    return document(heading, "\n".join([*parts, _about(results)]))
-
-
 def _head(
-    heading: str,
-    results: Sequence[FigureResult],
-    judgements: Sequence[Judgement],
-    readings: ReadingVerdicts | None,
+    heading: str, results: Sequence[FigureResult], badges: str, sections: Sequence[Section]
 ) -> str:
     curves = tables.distinct(results)
-    badges = "".join(_badge(*counted) for counted in _counted(j.verdict for j in judgements))
-    links = {"claims": "Claims"} if judgements else {}
-    links |= {"readings": "Other readings"} if readings else {}
+    links = {section.place: section.name for section in sections}
     links |= {result.figure.id: result.figure.title.split(":")[0] for result in results}
     links["about"] = "How it was made"
-    nav = "".join(f'<a href="#{_text(place)}">{_text(name)}</a>' for place, name in links.items())
-    return f"""<h1>{_text(heading)}</h1>
+    nav = "".join(f'<a href="#{text(place)}">{text(name)}</a>' for place, name in links.items())
+    return f"""<h1>{text(heading)}</h1>
 <p class="lead">{sum(curve.runs for curve in curves):,} runs of {len(curves)} settings,
 {tables.cost_text(results)} of processor time.</p>
 <div class="counts">{badges}</div>
 <nav>{nav}</nav>"""
 
 
-def _counted(verdicts: Iterable[Verdict]) -> list[tuple[Verdict, str]]:
-    """Each verdict that occurs, and how often in words."""
-    found = list(verdicts)
-    return [(v, f"{found.count(v)} {words}") for v, words in _WORDS.items() if v in found]
-
-
-def _badge(verdict: Verdict, words: str) -> str:
-    return f'<span class="verdict {verdict.replace(" ", "-")}">{words}</span>'
-
-
-def _claims(judgements: Sequence[Judgement]) -> str:
-    return f"""<h2 id="claims">What the paper says, and what was measured</h2>
-<p>A number on the right comes with its 95% confidence interval. It <em>holds</em> if the whole
-interval is on the right side of the line, <em>does not hold</em> if all of it is on the wrong
-side, and is <em>undecided</em> otherwise. A claim holds if all of its numbers do; one that does
-not is enough against it. Numbers in grey are shown for comparison and do not count. “Final” means
-the last 100 episodes of a run, “overall” all of them. {_text(CHANCE)}</p>
-{_claims_table(judgements)}"""
-
-
-def _claims_table(judgements: Sequence[Judgement], anchors: bool = True) -> str:
-    """A table of claims, to whose rows links can lead if they have anchors."""
-    rows = "\n".join(_claim(judgement, anchors) for judgement in judgements)
-    return f"""<div class="wide"><table class="claims">
-<thead><tr><th>Claim</th><th>In the paper</th><th>Verdict</th><th>Measured</th></tr></thead>
-<tbody>
-{rows}
-</tbody></table></div>{_footnote(rows)}"""
-
-
-def _claim(judgement: Judgement, anchor: bool) -> str:
-    claim, verdict, findings, note = judgement
-    place = f' id="claim-{claim.id}"' if anchor else ""
-    rows = (
-        (
-            *(_text(f.what), tables.interval_text(*f.measured, f.clipped), tables.side_text(f)),
-            *(f.runs, f.verdict),
-        )
-        for f in findings
-    )
-    kinds = ["" if finding.counts else "aside" for finding in findings]
-    measured = _table(["number", "#mean [95%]", "#line", "#runs", ""], rows, kinds)
-    if len(findings) > 4:
-        counted = _counted(finding.verdict for finding in findings if finding.counts)
-        summary = ", ".join(words for _, words in counted)
-        measured = f"<details><summary>{summary}</summary>{measured}</details>"
-    return f"""<tr{place}><td>{claim.id}</td>
-<td>{_text(claim.says)}<p class="rule">{_text(claim.judged_by)}
-<a href="#{claim.figure}">Figure</a></p></td>
-<td>{_badge(verdict, verdict)}<div class="note">{_text(note)}</div></td>
-<td>{measured if findings else ""}</td></tr>"""
-
-
-def _readings(readings: ReadingVerdicts) -> str:
-    rows = ((claim, _text(words)) for claim, words in readings.words.items())
-    table = _table(["claim", "under which readings it holds"], rows, repeat(""))
-    return f"""<h2 id="readings">Under other readings of what the paper leaves open</h2>
-<p>Fewer, and for some domains shorter, runs: readings.md says which, and lists what moves a claim
-most.</p>
-<details><summary>In words</summary><div class="wide">{table}</div></details>"""
-
-
-def _embedded(picture: Path) -> str:
-    """The address of an SVG file that is part of the page."""
-    return f"data:image/svg+xml;base64,{base64.b64encode(picture.read_bytes()).decode()}"
-
-
-def _figure(result: FigureResult, picture: Path) -> str:
+def _figure(result: FigureResult, drawn: Path) -> str:
     figure = result.figure
     clipped = any(summary.clipped.any() for summary in result.summaries.values())
     caption = figure.caption or (
@@ -189,9 +96,8 @@ def _figure(result: FigureResult, picture: Path) -> str:
         "shaded regions hold the runs between the 5th and the 95th percentile."
         f"{_evaluations(figure) if result.greedy else ''}"
     )
-    return f"""<h2 id="{_text(figure.id)}">{_text(figure.title)}</h2>
-<figure><img alt="{_text(figure.title)}" src="{_embedded(picture)}">
-<figcaption>{_text(caption)}</figcaption></figure>
+    return f"""<h2 id="{text(figure.id)}">{text(figure.title)}</h2>
+{picture(drawn, figure.title, caption)}
 <details><summary>Settings and numbers</summary>
 <div class="wide">{_curves(result)}</div></details>"""
 
@@ -228,13 +134,14 @@ def _curves(result: FigureResult) -> str:
         for panel in group.panels
         for curve in panel.curves
     )
-    about = f"<p>{_text(first.place)}{others}; {amount} a run{_text(basis)}.</p>"
-    table = _table(columns, rows, repeat(""))
-    return f"{about}{table}{_footnote(table)}"
+    about = f"<p>{text(first.place)}{others}; {amount} a run{text(basis)}.</p>"
+    numbers = table(columns, rows)
+    return f"{about}{numbers}{footnote(numbers)}"
 
 
-def _footnote(table: str) -> str:
-    return f'<p class="rule">{tables.CLIPPED}</p>' if "]†" in table else ""
+def footnote(html: str) -> str:
+    """What a dagger behind an interval means, if there is one."""
+    return f'<p class="rule">{tables.CLIPPED}</p>' if "]†" in html else ""
 
 
 def _curve(result: FigureResult, place: str, curve: Curve, with_basis: bool) -> Sequence[object]:
@@ -257,7 +164,7 @@ def _curve(result: FigureResult, place: str, curve: Curve, with_basis: bool) -> 
         greedy = tables.interval_text(last.mean[-1], *ends)
     warned = sum(bool(record.warnings) for record in found.records)
     return (
-        *(_text(place), _text(curve.label), _text(settings), found.runs, _seeds(found.seeds)),
+        *(text(place), text(curve.label), text(settings), found.runs, _seeds(found.seeds)),
         *(f"{found.steps:,}", duration(found.seconds), mean, iqm, greedy, warned or ""),
     )
 
@@ -287,7 +194,7 @@ def _about(results: Sequence[FigureResult]) -> str:
     curves = tables.distinct(results)
     records = [record for curve in curves for record in curve.records]
     versions = tables.versions_of(results)
-    made = _list(", ".join(f"{name} {v}" for name, v in found.items()) for found in versions)
+    made = listed(", ".join(f"{name} {v}" for name, v in found.items()) for found in versions)
     old = sum(not curve.present_code for curve in curves)
     changed = (
         f"<p>The runs of {old} of {len(curves)} settings were made by another version of the code "
@@ -296,7 +203,7 @@ def _about(results: Sequence[FigureResult]) -> str:
     codes = ", ".join(sorted({record.code for record in records})) or "–"
     warnings = sorted({warning for record in records for warning in record.warnings})
     warned = (
-        f"<details><summary>What algorithms warned of</summary>{_list(warnings[:20])}</details>"
+        f"<details><summary>What algorithms warned of</summary>{listed(warnings[:20])}</details>"
     )
     return f"""<h2 id="about">How it was made</h2>
 <p>Run number i of every setting has seed i, from 0; the seed determines a run to the last bit.
@@ -305,9 +212,5 @@ bootstrap resamples (seed {BOOTSTRAP_SEED}).</p>
 <p>Versions:</p>{made}
 {changed if old else ""}
 <details><summary>Versions of the code behind the runs</summary>
-<p>{_text(codes)}</p></details>
+<p>{text(codes)}</p></details>
 {warned if warnings else ""}"""
-
-
-def _list(texts: Iterable[str]) -> str:
-    return "<ul>" + "".join(f"<li>{_text(text)}</li>" for text in texts) + "</ul>"
