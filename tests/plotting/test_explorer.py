@@ -14,11 +14,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rblspi import BLSPI, FQI, RBLSPI, OneHot, OnlineLSPI, RBFGrid, Transitions
+from rblspi import FQI, RBLSPI, LinearPolicy, OneHot, OnlineLSPI, RBFGrid
 from rblspi.features import Basis
 from rblspi.plotting import explorer
 from rblspi.plotting.maps import ask
-from rblspi.policies import ValuePosterior
 from tests.conformance.test_bases import CASES
 from tests.support import browser
 from tests.support.logs import episode_rows
@@ -74,14 +73,16 @@ class Warehouse(gym.Env):
 
 
 def of_basis(basis: Basis, space: gym.Space) -> explorer.Known:
-    """The values of a policy in a basis, from a log of random states."""
-    space.seed(0)
-    states = np.array([space.sample() for _ in range(200)])
-    rng, never = np.random.default_rng(0), np.zeros(200, bool)
-    log = Transitions(states, rng.integers(3, size=200), rng.normal(size=200), states, never, never)
-    fitted = BLSPI(basis, 3, discount=0.5, observation_space=space, tolerance=1e9).fit(log)
-    policy = fitted.policy()
-    return explorer.known(ValuePosterior(policy, policy.posterior))
+    """A policy with any weights."""
+    features = basis.build(space)
+    policy = LinearPolicy(
+        basis=basis,
+        features=features,
+        weights=np.random.default_rng(0).standard_normal(3 * features.size),
+        observation_space=space,
+        action_space=gym.spaces.Discrete(3, start=2),
+    )
+    return explorer.known(policy)
 
 
 def of_agent(env: object) -> explorer.Known:
@@ -164,7 +165,7 @@ def require_quiet(page, *schemes: str) -> None:
 
 
 def until(page, condition: str) -> None:
-    for _ in range(400):
+    for _ in range(1200):
         if page.evaluate(condition):
             return
         time.sleep(0.05)
