@@ -77,7 +77,7 @@ def test_maps_leave_the_random_numbers_of_the_training_environment_alone() -> No
 def test_the_cells_of_a_lake_are_drawn_as_a_grid_and_unknown_ones_are_grey() -> None:
     agent = RBLSPI("FrozenLake-v1", seed=0).learn(3000)
     (one,), drawn = maps.compute(agent)
-    assert drawn.grid == (4, 4)
+    assert drawn.space.grid == (4, 4)
     assert drawn.names == ["column", "row"]
     values = agent.action_values(np.arange(16)).mean.reshape(4, 4, 4)
     np.testing.assert_array_equal(one.mean, values)

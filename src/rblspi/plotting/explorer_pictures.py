@@ -22,7 +22,7 @@ from bokeh.models import (
 )
 from bokeh.plotting import figure
 
-from rblspi.core.types import Array, Mask, Matrix, Vector
+from rblspi.core.types import Array, Matrix, Vector
 from rblspi.plotting import html
 from rblspi.plotting.domain import Coordinate, Domain
 from rblspi.plotting.maps import Slice, action_colours, arrow, ask
@@ -195,13 +195,14 @@ class Map:
 
     def show(self, one: Slice) -> None:
         """Show a slice at the points of this map."""
-        unknown: Mask = np.zeros(one.policy.shape, bool) if one.unknown is None else one.unknown
         images: dict[str, Array] = {"value": one.value}
         if one.uncertainty is not None:
             images["std"] = one.uncertainty
         for name, image in images.items():
-            self.colours[name].update(**_limits(image, unknown))
-        images |= {"action": one.policy.astype(float), "unknown": unknown.astype(float)}
+            low, high = one.known_range(image)
+            self.colours[name].update(low=low, high=high)
+        unknown = np.zeros(one.policy.shape) if one.unknown is None else one.unknown.astype(float)
+        images |= {"action": one.policy.astype(float), "unknown": unknown}
         cells: dict[str, list[Any]] = {name: [image] for name, image in images.items()}
         for points, start, size in zip(one.axes, "xy", ("width", "height"), strict=True):
             step = points[1] - points[0] if len(points) > 1 else 1.0
@@ -346,13 +347,6 @@ def _label(axis: Any, coordinate: Coordinate) -> None:
         axis.ticker = BasicTicker(min_interval=1, num_minor_ticks=0)
     else:
         axis.ticker = BasicTicker()
-
-
-def _limits(numbers: Array, unknown: Mask) -> dict[str, float]:
-    """Colours span the values about which the data say something."""
-    found = numbers if unknown.all() else numbers[~unknown]
-    low, high = float(found.min()), float(found.max())
-    return {"low": low, "high": max(high, low + 1e-9 * max(abs(low), 1.0))}
 
 
 def _some_data(domain: Domain) -> Matrix:

@@ -80,6 +80,18 @@ class Slice(NamedTuple):
             return None
         return np.take_along_axis(self.std, self.policy[..., None], axis=-1)[..., 0]
 
+    def known_range(self, numbers: Array) -> tuple[float, float]:
+        """The least and greatest of these numbers where the data say something, apart if equal.
+
+        Elsewhere values are extrapolated and may be anything.
+        """
+        unknown = self.unknown
+        known = numbers if unknown is None or unknown.all() else numbers[~unknown]
+        low, high = float(known.min()), float(known.max())
+        margin = 0.05 * abs(low) or 0.5
+        flat = high - low < 1e-9 * abs(low) or high == low
+        return (low - margin, high + margin) if flat else (low, high)
+
 
 class Maps(NamedTuple):
     """Slices, and what they are slices of."""
@@ -261,17 +273,16 @@ def _label(axis: Axis, coordinate: Coordinate) -> None:
 def _draw_values(
     figure: Drawing, panel: Axes, one: Slice, values: Array, colours: str, label: str
 ) -> None:
-    # Where the data say little, values are extrapolated and may be anything.
-    seen = values if one.unknown is None or one.unknown.all() else values[~one.unknown]
-    low, high = float(seen.min()), float(seen.max())
+    low, high = one.known_range(values)
     # Standard deviations differ by orders of magnitude between visited and unvisited places.
     wide = colours == "magma" and bool(0 < 20 * low < high)
     norm = LogNorm(low, high) if wide else Normalize(low, high)
     mesh = panel.pcolormesh(
         *one.axes, values, cmap=colours, norm=norm, shading="nearest", rasterized=True
     )
-    if min(values.shape) > 20 and high > low:
-        levels = np.geomspace(low, high, 9)[1:-1] if wide else np.linspace(low, high, 9)[1:-1]
+    levels = (np.geomspace if wide else np.linspace)(low, high, 9)[1:-1]
+    levels = levels[(levels > values.min()) & (levels < values.max())]
+    if min(values.shape) > 20 and len(levels):
         panel.contour(
             *one.axes, values, levels, colors="white", linewidths=0.4, linestyles="solid", alpha=0.6
         )
