@@ -14,7 +14,6 @@ import pytest
 from rblspi import FQI, LSPI, LinearPolicy, Polynomial
 from rblspi.data import (
     Columns,
-    DaskData,
     DataError,
     ParquetWriter,
     read_log,
@@ -23,7 +22,6 @@ from rblspi.data.periods import Period
 from rblspi.data.transitions import concatenated
 from rblspi.offline import data_report
 from rblspi.serving import Decisions
-from tests.support.cluster import local_cluster
 from tests.support.command import run
 from tests.support.logs import arrays, assert_same
 
@@ -166,9 +164,11 @@ def test_parquet_files_of_numbers_are_not_copied(tmp_path):
     numbers.to_parquet(path, row_group_size=100)
     columns = Columns(elapsed="took", discount_per=PER)
     log = read_log(path, columns)
-    table = read_log(numbers.rename(columns={"x": "state", "next_x": "next_state"}), columns)
-    np.testing.assert_array_equal(elapsed(log), elapsed(table))
     np.testing.assert_allclose(fitted(log), WEIGHTS, rtol=1e-10)
+    with ParquetWriter(tmp_path / "written.parquet") as writer:
+        writer.write(joined(log))
+    again = read_log(tmp_path / "written.parquet", Columns(elapsed="elapsed", discount_per=1))
+    np.testing.assert_array_equal(elapsed(again), elapsed(log))
     with pytest.raises(DataError, match="name the column of the time until the next state with"):
         read_log(path, Columns(discount_per=PER))
     with pytest.raises(ValueError, match="discount_per=1h is a duration, but column took holds"):
@@ -179,26 +179,6 @@ def test_parquet_files_of_numbers_are_not_copied(tmp_path):
         list(read_log(path, columns))
     skipped = read_log(path, columns, skip_bad=True)
     assert joined(skipped).size == len(numbers) - 1
-
-
-def test_written_transitions_keep_their_times(tmp_path):
-    log = joined(read_log(FRAME, COLUMNS))
-    with ParquetWriter(tmp_path / "log.parquet") as writer:
-        writer.write(log)
-    again = read_log(tmp_path / "log.parquet", Columns(elapsed="elapsed", discount_per=1))
-    np.testing.assert_array_equal(elapsed(again), log.elapsed)
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")
-def test_weights_on_a_cluster_are_those_of_one_process():
-    distributed = pytest.importorskip("distributed")
-    with (
-        local_cluster() as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        there = DaskData(read_log(FRAME, COLUMNS, memory=1), client)
-        np.testing.assert_allclose(fitted(there), WEIGHTS, rtol=1e-10)
 
 
 def test_the_time_to_a_terminal_state_may_be_missing():

@@ -1,13 +1,16 @@
 """A log gives the same transitions whichever way it is written down."""
 
+import bz2
 import csv
+import gc
 import gzip
+import io
 import json
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from rblspi.data import Columns, DaskData, DataError, read_log
@@ -17,7 +20,6 @@ from tests.support.cluster import local_cluster
 from tests.support.logs import (
     ACTIONS,
     WORDS,
-    as_columns,
     assert_same,
     episode_rows,
     joined,
@@ -30,16 +32,31 @@ EXPECTED = transitions_of_rows(ROWS)
 BASIS = Polynomial(1, low=-1, high=1)
 
 
-def write_csv(path, rows, delimiter=",", encoding="utf-8", opener=open):
-    with opener(path, "wt", newline="", encoding=encoding) as file:
-        writer = csv.DictWriter(file, list(rows[0]), delimiter=delimiter)
-        writer.writeheader()
-        writer.writerows(rows)
+def csv_text(rows, delimiter=","):
+    file = io.StringIO(newline="")
+    writer = csv.DictWriter(file, list(rows[0]), delimiter=delimiter, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return file.getvalue()
+
+
+def write_csv(path, rows):
+    path.write_text(csv_text(rows))
     return path
 
 
 def write_lines(path, rows):
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def write_parquet(path, rows):
+    pl.DataFrame(rows).write_parquet(path)
+    return path
+
+
+def write_arrow(path, rows):
+    pl.DataFrame(rows).write_ipc(path)
     return path
 
 
@@ -49,18 +66,6 @@ def split(folder, rows, pieces, write=write_csv, ending="csv"):
         if len(part):
             write(folder / f"{i:03}.{ending}", [rows[j] for j in part])
     return folder
-
-
-def write_parquet(path, rows):
-    pq.write_table(pa.Table.from_pylist(rows), path)
-    return path
-
-
-def write_arrow(path, rows):
-    table = pa.Table.from_pylist(rows)
-    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
-        writer.write_table(table)
-    return path
 
 
 class OfAnotherPackage:
@@ -81,37 +86,63 @@ def with_views(table):
     return table.set_column(4, "action", pa.DictionaryArray.from_arrays(words.indices, names))
 
 
-FORMS = {
-    "CSV": lambda d: write_csv(d / "log.csv", ROWS),
-    "CSV, compressed": lambda d: write_csv(d / "log.csv.gz", ROWS, opener=gzip.open),
-    "CSV with semicolons": lambda d: write_csv(d / "log.csv", ROWS, ";"),
-    "CSV with a mark of the byte order": lambda d: write_csv(
-        d / "log.csv", ROWS, encoding="utf-8-sig"
+TEXT = csv_text(ROWS)
+HEAD, _, BODY = TEXT.partition("\n")
+FRAME = pd.DataFrame(ROWS)
+#: the names of files, and what is in them
+FILES = {
+    "CSV": ("log.csv", TEXT),
+    "CSV, compressed": ("log.csv.gz", gzip.compress(TEXT.encode())),
+    "CSV, compressed otherwise": ("log.csv.bz2", bz2.compress(TEXT.encode())),
+    "CSV with semicolons": ("log.csv", csv_text(ROWS, ";")),
+    "CSV with spaces": ("log.csv", TEXT.replace(",", ", ")),
+    "CSV with capitals": ("log.csv", f"{HEAD.upper()}\n{BODY}"),
+    "CSV with quotes": ("log.csv", TEXT.replace("Mon", '"Mon"')),
+    "CSV with other ends of lines": ("log.csv", TEXT.replace("\n", "\r\n")),
+    "CSV with empty lines": ("log.csv", TEXT.replace("\n", "\n\n")),
+    "CSV with empty columns": ("log.csv", TEXT.replace("\n", ",,\n")),
+    "CSV with a mark of the byte order": ("log.csv", TEXT.encode("utf-8-sig")),
+    "CSV in UTF-16": ("log.csv", TEXT.encode("utf-16")),
+    "TSV": ("log.tsv", csv_text(ROWS, "\t")),
+    "a file with no ending": ("log", TEXT),
+    "JSON Lines": ("log.jsonl", "\n".join(map(json.dumps, ROWS))),
+    "a list of JSON": ("log.json", json.dumps(ROWS, indent=1)),
+    "times as dates in text": (
+        "log.csv",
+        csv_text([row | {"time": f"2026-01-31 1{row['time']}:00:00"} for row in ROWS]),
     ),
-    "CSV in UTF-16": lambda d: write_csv(d / "log.csv", ROWS, encoding="utf-16"),
-    "TSV": lambda d: write_csv(d / "log.tsv", ROWS, "\t"),
-    "a file with no ending": lambda d: write_csv(d / "log", ROWS),
-    "JSON Lines": lambda d: write_lines(d / "log.jsonl", ROWS),
+}
+OTHERS = {
     "Parquet": lambda d: write_parquet(d / "log.parquet", ROWS),
     "Arrow": lambda d: write_arrow(d / "log.arrow", ROWS),
     "100 files of CSV": lambda d: split(d / "log", ROWS, 100),
     "7 Parquet files": lambda d: split(d / "log", ROWS, 7, write_parquet, "parquet"),
-    "rows in another order": lambda d: pd.DataFrame(
+    "rows in another order": lambda _: pd.DataFrame(
         [row for part in (1, 0) for row in ROWS[part::2]]
     ),
-    "pandas": lambda d: pd.DataFrame(ROWS),
-    "pandas, categorical": lambda d: pd.DataFrame(ROWS).astype({"action": "category"}),
-    "a table of Arrow": lambda d: pa.Table.from_pylist(ROWS),
-    "text as Polars has it": lambda d: with_views(pa.Table.from_pylist(ROWS)),
-    "another package": lambda d: OfAnotherPackage(ROWS),
-    "flags as words": lambda d: pd.DataFrame(ROWS).astype({"terminated": object, "truncated": str}),
-    "times as dates": lambda d: pd.DataFrame(ROWS).assign(
+    "pandas": lambda _: FRAME,
+    "pandas with an index": lambda _: FRAME.set_index(["episode", "time"]),
+    "pandas, categorical": lambda _: FRAME.astype({"action": "category"}),
+    "Polars": lambda _: pl.DataFrame(ROWS),
+    "Polars, lazy": lambda _: pl.LazyFrame(ROWS),
+    "a dictionary": lambda _: FRAME.to_dict("list"),
+    "a table of Arrow": lambda _: pa.Table.from_pylist(ROWS),
+    "text as Polars has it": lambda _: with_views(pa.Table.from_pylist(ROWS)),
+    "another package": lambda _: OfAnotherPackage(ROWS),
+    "flags as words": lambda _: FRAME.astype({"terminated": object, "truncated": str}),
+    "times as dates": lambda _: FRAME.assign(
         time=lambda f: pd.Timestamp("2026-01-31") + pd.to_timedelta(f.time, "h")
     ),
-    "times as dates in text": lambda d: write_csv(
-        d / "log.csv", [row | {"time": f"2026-01-31 1{row['time']}:00:00"} for row in ROWS]
-    ),
 }
+
+
+def written(form, folder):
+    """The log in one of the forms."""
+    if form in OTHERS:
+        return OTHERS[form](folder)
+    name, content = FILES[form]
+    (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    return folder / name
 
 
 def of_episodes(transitions):
@@ -122,9 +153,9 @@ def of_episodes(transitions):
     return transitions.select(np.concatenate([parts[i] for i in np.argsort(firsts)]))
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", [*FILES, *OTHERS])
 def test_every_form_of_a_log_gives_the_same_transitions(form, tmp_path):
-    log = read_log(FORMS[form](tmp_path))
+    log = read_log(written(form, tmp_path))
     assert log.action_names == ACTIONS
     assert log.size == EXPECTED.size
     assert log.facts.left_out == len(ROWS) - EXPECTED.size
@@ -132,6 +163,40 @@ def test_every_form_of_a_log_gives_the_same_transitions(form, tmp_path):
         assert_same(of_episodes(joined(log)), of_episodes(EXPECTED))
     else:
         assert_same(joined(log), EXPECTED)
+
+
+def test_names_of_episodes_may_have_a_point_in_some_files(tmp_path):
+    frame = FRAME.assign(episode=FRAME["episode"].str[1:].astype(int))
+    half = len(frame) // 2  # within an episode
+    frame[:half].to_csv(tmp_path / "a.csv", index=False)
+    frame[half:].astype({"episode": float}).to_csv(tmp_path / "b.csv", index=False)
+    assert "1.0," in (tmp_path / "b.csv").read_text()
+    assert_same(joined(read_log([tmp_path / "a.csv", tmp_path / "b.csv"])), EXPECTED)
+
+
+def test_a_line_break_in_quotes_is_part_of_a_word(tmp_path):
+    path = tmp_path / "log.csv"
+    path.write_text(TEXT.replace("large", '"go\nleft, ""now"""'))
+    assert read_log(path).action_names == ('go\nleft, "now"', "none", "small")
+
+
+def test_objects_in_objects_are_columns(tmp_path):
+    states = FRAME[["stock", "weekday"]].to_dict("records")
+    nested = FRAME.assign(state=states).drop(columns=["stock", "weekday"])
+    path = tmp_path / "log.jsonl.gz"
+    lines = map(json.dumps, nested.to_dict("records"))
+    path.write_bytes(gzip.compress("\n".join(lines).encode()))
+    for log in (read_log(path), read_log(nested)):
+        assert log.roles.names("state") == ("state.stock", "state.weekday")
+        assert_same(joined(log), EXPECTED)
+
+
+def test_a_log_on_disk_lasts_as_long_as_somebody_reads_it():
+    chunks = iter(read_log(FRAME, memory=1))
+    gc.collect()
+    assert sum(chunk.size for chunk in chunks) == EXPECTED.size
+    fitted = LSPI(BASIS, discount=0.5).fit(read_log(FRAME, memory=1))
+    assert fitted.act({"stock": 0.5, "weekday": "Mon"}) in ACTIONS
 
 
 def test_weights_are_the_same_to_the_last_bit(tmp_path):
@@ -199,12 +264,6 @@ def test_columns_of_next_states_may_be_there_too(tmp_path):
     table.loc[~log.terminated, "next_x"] = np.nan
     with pytest.raises(DataError, match=r"row 0, column next_x: None must be a finite number"):
         read_log(table, Columns(ends="terminated"))
-
-
-def test_numbers_in_parquet_files_are_not_copied(tmp_path):
-    columns = as_columns(some_log(20))
-    pq.write_table(pa.table(columns), tmp_path / "log.parquet")
-    assert_same(joined(read_log(tmp_path)), joined(read_log(pa.table(columns))))
 
 
 # The ends of episodes --------------------------------------------------------------------------
@@ -481,7 +540,7 @@ def test_lines_that_are_no_rows_are_named(line, message, tmp_path):
 
 
 def test_damaged_files_are_named(tmp_path):
-    path = write_csv(tmp_path / "log.csv.gz", ROWS, opener=gzip.open)
+    path = written("CSV, compressed", tmp_path)
     path.write_bytes(path.read_bytes()[:-20])
     with pytest.raises(DataError, match=r"log\.csv\.gz"):
         read_log(path)
@@ -522,3 +581,55 @@ def test_the_roles_are_shown_as_a_table():
     assert "action (guessed) action 3 words: large, none, small" in lines
     assert lines[4].startswith("reward reward numbers, ")
     assert "not used comment because of its name; state=NAMES can name it" in lines
+
+
+@pytest.mark.parametrize("written", ["0,5", "1.000,5", "1 000", "50%", "$3", "3 €", "-€1,5"])
+def test_numbers_that_are_written_otherwise_are_no_words(written):
+    frame = FRAME.assign(stock=[written, "7,1", "8,2", *[written] * (len(FRAME) - 3)])
+    with pytest.raises(DataError, match=r"column stock: '.*' looks like a number: write it with a"):
+        read_log(frame)
+    named = read_log(frame, Columns(categorical="stock"))
+    assert len(named.encoding.inputs[0].words) == 3
+    sizes = frame.assign(stock=["10 to 20", "7,1", *["size 1"] * (len(FRAME) - 2)])
+    assert read_log(sizes).encoding.inputs[0].words
+
+
+@pytest.mark.parametrize(
+    ("times", "per", "expected"),
+    [
+        (["2026-03-29T01:30:00+01:00", "2026-03-29T03:30:00+02:00"], "1h", 1.0),
+        (["2026-03-29 01:30", "2026-03-29 03:30"], "1h", 2.0),
+        (["2026-03-29", "2026-04-02"], "1 day", 4.0),
+        (["2026-03-29 10:00:00.123456789", "2026-03-29 10:00:00.123466789"], "1us", 10.0),
+        (["2026-03-29T10:00:00Z", "2026-03-29T10:00:00.000001Z"], "1us", 1.0),
+        (["2026-03-29T01:30:00Z", "2026-03-29T02:30:00"], "1h", None),  # a zone in some rows
+    ],
+)
+def test_dates_and_time_zones(times, per, expected, tmp_path):
+    path = write_csv(tmp_path / "log.csv", [ROWS[i] | {"time": t} for i, t in enumerate(times)])
+    path.write_text(path.read_text().replace(ROWS[1]["episode"], ROWS[0]["episode"]))
+    columns = Columns(terminated="truncated", truncated="truncated", discount_per=per)
+    if expected is None:
+        with pytest.raises(DataError, match=r"row 0, column time: .* a time zone in all rows or"):
+            read_log(path, columns)
+    else:
+        assert next(iter(read_log(path, columns))).elapsed[0] == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        *(
+            (n, "PK\x03\x04", "is a ZIP archive or a file of Excel")
+            for n in ("a.xlsx", "a.csv.zip")
+        ),
+        ("log", "PK\x03\x04", "is a ZIP archive or a file of Excel"),
+        ("log.csv", "# mine\n" + TEXT, "the first line, '# mine', has to be the names"),
+        ("log.json", "[1, 2]", "row 0: a int, not an object"),
+        ("log.json", '[{"x": 1},', r"log\.json: no JSON"),
+    ],
+)
+def test_files_of_another_kind_are_named(name, content, message, tmp_path):
+    (tmp_path / name).write_text(content)
+    with pytest.raises(DataError, match=message):
+        read_log(tmp_path / name)

@@ -261,6 +261,15 @@ class Roles:
         """Whether the columns of a field were not named by the user."""
         return getattr(self.choices, field) is None
 
+    def require_pairs(self, source: str) -> None:
+        """Raise an error if the state and the next state have not as many columns."""
+        state, after = self.names("state"), self.names("next_state")
+        if after and len(state) != len(after):
+            raise DataError(
+                f"{source}: the state has {len(state)} columns ({', '.join(state)}), but the next "
+                f"state {len(after)} ({', '.join(after)}): name them with state= and next_state="
+            )
+
     def table(self, values: Callable[[str, str], str]) -> str:
         """All roles and their columns in a table, whose last column is that of the values."""
         rows = [("role", "column", "values")]

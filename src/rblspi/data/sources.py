@@ -129,6 +129,7 @@ class Source:
                         f"{name} has {has} column {odd[0]!r} for the {field}, unlike {first}: "
                         "give all files the same columns, or name those that matter"
                     )
+        roles.require_pairs(self.name)
         return roles
 
     def chunks(self, wanted: list[str], tell: TellRows | None = None) -> Iterator[Chunk]:

@@ -136,11 +136,6 @@ def _encoding(found: Survey) -> Encoding | None:
     roles = found.roles
     states = roles.names("state")
     after = roles.names("next_state") or states
-    if len(after) != len(states):
-        raise DataError(
-            f"{found.name}: the state has {len(states)} columns ({', '.join(states)}), but the "
-            f"next state {len(after)} ({', '.join(after)}): name them with state= and next_state="
-        )
     profiles = found.profiles
     pairs = [(profiles[one], profiles[other]) for one, other in zip(states, after, strict=True)]
     alone = len(pairs) == 1
