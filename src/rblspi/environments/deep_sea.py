@@ -68,27 +68,28 @@ class DeepSea(FiniteEnvironment):
             rng = np.random.default_rng(check.seed("mapping_seed", mapping_seed))
             self.right_actions = rng.integers(2, size=self.size**2)
         cost = check.not_negative("move_cost", move_cost) / self.size
-        super().__init__(self._table(cost, 1.0 if stochastic else 0.0), render_mode=render_mode)
+        super().__init__(self._table(cost, stochastic), render_mode=render_mode)
 
-    def _table(self, cost: float, noise: float) -> Table:
+    def _table(self, cost: float, stochastic: bool) -> Table:
         """Every step goes one row down; after the last row, the cell is that of the column."""
-        size = self.size
-        cells, right = np.arange(size**2), self.right_actions
+        size, right = self.size, self.right_actions
+        cells = np.arange(size**2)
         row, column = cells // size, cells % size
         below, bottom = np.minimum(row + 1, size - 1) * size, row == size - 1
-        moved = below + np.minimum(column + 1, size - 1)
+        to_the_right = below + np.minimum(column + 1, size - 1)
         following = np.empty((size**2, 2))
+        following[cells, right] = to_the_right
         following[cells, 1 - right] = below + np.maximum(column - 1, 0)
-        following[cells, right] = moved
         table = Table.certain(np.zeros((size**2, 2)), following)
         table.rewards[cells, right] = -cost
         table.rewards[-1, right[-1]] = 1.0 - cost
         table.terminal[bottom] = True
-        table.counted[cells, 1 - right] = row == column
-        if noise:
-            table.noise[bottom & ((column == 0) | (column == size - 1))] = noise
-            table.outcomes[cells, right] = np.stack([below + column, moved, moved], axis=1)
+        table.counted[cells, 1 - right] = row == column  # an episode is bad once
+        if stochastic:
+            outcomes = np.stack([below + column, to_the_right, to_the_right], axis=1)
+            table.outcomes[cells, right] = outcomes
             table.below[cells, right] = 1.0 / size, 1.0
+            table.noise[bottom & ((column == 0) | (column == size - 1))] = 1.0
         return table
 
     def draw(self, canvas: Canvas) -> None:

@@ -29,6 +29,8 @@ SPARSE = 0.1
 MOST_SWEEPS = 2000
 #: error of planned values, in units of their spread
 PRECISION = 0.01
+#: values further from the centre than so many times their spread are clipped
+REACH = 3.0
 
 
 class ValueScale(NamedTuple):
@@ -61,9 +63,9 @@ class ValueScale(NamedTuple):
             spread = abs(mean) or 1.0
         return cls(centre, spread)
 
-    def within(self, reach: float) -> tuple[float, float]:
-        """Values up to so many times the spread away from the centre."""
-        return self.centre - reach * self.spread, self.centre + reach * self.spread
+    def limits(self) -> tuple[float, float]:
+        """The lowest and the highest value within reach of the centre."""
+        return self.centre - REACH * self.spread, self.centre + REACH * self.spread
 
     def constant(self, features: Features, actions: int) -> Matrix:
         """Weights by action of the constant function of the centre; 0 if the basis has none."""

@@ -46,6 +46,7 @@ from rblspi.model.matrix_normal import MatrixNormalInverseWishart
 from rblspi.online.planning_agent import PlanningAgent
 from rblspi.online.value_iteration import (
     PRECISION,
+    REACH,
     Regression,
     Rows,
     ValueScale,
@@ -57,8 +58,6 @@ from rblspi.online.value_iteration import (
 STATES = 1000
 #: lambda of the regression of planned values, in simulated transitions
 PENALTY = 0.01
-#: values further from the centre than so many times their spread are clipped; deviations of rewards
-LIMIT = 3.0
 
 
 class Box(NamedTuple):
@@ -115,7 +114,7 @@ class Outputs(NamedTuple):
 
     def reward_limits(self) -> tuple[float, float]:
         """Of those that were seen, and three deviations from their mean."""
-        seen, mean, reach = self.rows[:, -2], self.mean[-2], LIMIT * self.unit[-2]
+        seen, mean, reach = self.rows[:, -2], self.mean[-2], REACH * self.unit[-2]
         return float(min(seen.min(), mean - reach)), float(max(seen.max(), mean + reach))
 
 
@@ -161,7 +160,7 @@ class LBRL(PlanningAgent):
         return value_iteration(
             Regression.of(rows, PENALTY, scale.constant(self.features, self.actions)),
             self.discount,
-            scale.within(LIMIT),
+            scale.limits(),
             PRECISION * scale.spread,
             self._last_plan if explore else None,
         )

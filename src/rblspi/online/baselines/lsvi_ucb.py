@@ -39,7 +39,14 @@ from rblspi.data.transitions import Transitions
 from rblspi.model.posterior import Posterior
 from rblspi.online import planning_agent
 from rblspi.online.planning_agent import PlanningAgent, observe
-from rblspi.online.value_iteration import PRECISION, Regression, Rows, ValueScale, value_iteration
+from rblspi.online.value_iteration import (
+    PRECISION,
+    REACH,
+    Regression,
+    Rows,
+    ValueScale,
+    value_iteration,
+)
 from rblspi.policies.choice import Pessimistic
 from rblspi.policies.given import BatchPolicy
 from rblspi.policies.linear import LinearPolicy
@@ -47,8 +54,6 @@ from rblspi.rollout.loop import AgentFunctions
 
 #: beta, in units of the spread of values, unless it is given
 BONUS = 0.1
-#: V_max, in units of the spread of values above their centre
-OPTIMISM = 3.0
 
 
 class State(NamedTuple):
@@ -112,7 +117,7 @@ class LSVIUCB(PlanningAgent):
     state: State
 
     bonus = Setting[float | None](None, check.positive)
-    penalty = Setting((BONUS / OPTIMISM) ** 2, check.positive)
+    penalty = Setting((BONUS / REACH) ** 2, check.positive)
 
     def _initial_state(self) -> State:
         n = self.features.size
@@ -138,7 +143,7 @@ class LSVIUCB(PlanningAgent):
         return value_iteration(
             regression,
             self.discount,
-            scale.within(OPTIMISM),
+            scale.limits(),
             PRECISION * scale.spread,
             self._last_plan if explore else None,
             bonus=bonus,

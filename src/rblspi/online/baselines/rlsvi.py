@@ -31,8 +31,6 @@ from rblspi.policies.choice import masked
 
 #: sigma, in units of the spread of values, unless it is given
 NOISE = 0.1
-#: values further from the centre than so many deviations of the prior are clipped
-LIMIT = 3.0
 
 
 class RLSVI(PlanningAgent):
@@ -95,7 +93,7 @@ class RLSVI(PlanningAgent):
         return value_iteration(
             Regression.of(rows, (noise / prior) ** 2, centre),
             self.discount,
-            scale._replace(spread=max(prior, scale.spread)).within(LIMIT),
+            scale._replace(spread=max(prior, scale.spread)).limits(),
             PRECISION * scale.spread,
             start,
             noise * draw,

@@ -47,8 +47,6 @@ from rblspi.policies.choice import best_actions
 
 #: lambda, in visits: it makes A invertible
 PENALTY = 0.01
-#: V_max, in units of the spread of values above their centre, unless it is given
-OPTIMISM = 3.0
 #: policies that are evaluated at the most; most often a few are enough, and some go in circles
 MOST_POLICIES = 20
 
@@ -84,9 +82,7 @@ class RmaxLSPI(PlanningAgent):
         scale = ValueScale.of(log, self.discount)
         centre = scale.constant(self.features, self.actions)
         level = scale.centre if self.features.constant is not None else 0.0
-        best = scale.centre + OPTIMISM * scale.spread
-        if self.best_value is not None:
-            best = self.best_value
+        best = scale.limits()[1] if self.best_value is None else self.best_value
         rows = Rows.of(log, self.features, self.actions)
         rows = rows._replace(rewards=rows.rewards - level * (1.0 - self.discount * rows.going))
         unknown, ahead = self._unknown(rows, self.visits if explore else 0.0)
