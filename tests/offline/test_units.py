@@ -40,8 +40,8 @@ class Said(NamedTuple):
 
     values: Any  # are scaled and shifted
     differences: Any = ()  # are scaled
-    same: Any = ()
-    sums: Any = ()  # are scaled, and shifted by nobody knows what
+    same: Any = ()  # stay the same
+    sums: Any = ()  # are scaled; how a constant shifts them depends on the log
 
 
 def some_policy(observations):
