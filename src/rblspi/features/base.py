@@ -6,7 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import gymnasium as gym
 import numpy as np
@@ -44,6 +44,21 @@ class Features(NamedTuple):
     batch_function: Callable[[Matrix], Matrix] | None = None
     constant: Vector | None = None
     stages: tuple[Stage, ...] = ()
+
+    @classmethod
+    def of_batches(
+        cls,
+        batch_function: Callable[[Matrix], Matrix],
+        size: int,
+        shape: tuple[int, ...],
+        constant: Vector | None = None,
+    ) -> Self:
+        """Features of a plain function of batches; a single observation is a batch of one."""
+
+        def evaluate(_parameters: Vector, observation: Vector, out: Vector) -> None:
+            out[:] = batch_function(observation[None])[0]
+
+        return cls(evaluate, np.empty(0), size, shape, batch_function, constant)
 
     @property
     def input_size(self) -> int:

@@ -112,10 +112,7 @@ class TransformerBasis(Basis):
                 ) from error
             raise ValueError(f"{name} cannot transform observations of {space}: {error}") from error
 
-        def evaluate(parameters: Vector, observation: Vector, out: Vector) -> None:
-            out[:] = self._transform(observation[None])[0]
-
-        features = Features(evaluate, np.empty(0), size, shape, self._transform)
+        features = Features.of_batches(self._transform, size, shape)
         return features._replace(constant=_constant(features, space))
 
     def _transform(self, observations: Matrix) -> Matrix:

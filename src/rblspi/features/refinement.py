@@ -9,7 +9,7 @@ import gymnasium as gym
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from rblspi.core.types import Matrix, Vector
+from rblspi.core.types import Matrix
 from rblspi.environments.spaces import limits, observation_shape, states_of
 from rblspi.features.base import Basis, Features
 from rblspi.features.one_hot import OneHot
@@ -49,14 +49,10 @@ class WithCentres(Basis):
             near = np.exp(-0.5 * cdist(rows / widths, centres, "sqeuclidean"))
             return np.column_stack([inner(rows), near])
 
-        def evaluate(_parameters: Vector, observation: Vector, out: Vector) -> None:
-            out[:] = batch(observation[None])[0]
-
         constant = inner.constant
         if constant is not None:
             constant = np.append(constant, np.zeros(len(centres)))
-        size = inner.size + len(centres)
-        return Features(evaluate, np.empty(0), size, inner.shape, batch, constant)
+        return Features.of_batches(batch, inner.size + len(centres), inner.shape, constant)
 
 
 @dataclass(frozen=True)
@@ -87,11 +83,7 @@ class Cells(Basis):
             out[np.arange(len(out)), np.ravel_multi_index(places, shape)] = 1.0
             return out
 
-        def evaluate(_parameters: Vector, observation: Vector, out: Vector) -> None:
-            out[:] = batch(observation[None])[0]
-
-        shape_of_one = observation_shape(space)
-        return Features(evaluate, np.empty(0), size, shape_of_one, batch, np.ones(size))
+        return Features.of_batches(batch, size, observation_shape(space), np.ones(size))
 
 
 def finer(basis: Basis, space: gym.Space[Any], observations: Matrix) -> list[Basis]:
