@@ -97,11 +97,16 @@ def reproduce(
         bool,
         typer.Option("--reuse", help="Count runs that another version of the code made."),
     ] = False,
-    imports: options.Imports = None,
-    exports: options.Exports = None,
-    export_episodes: Annotated[
+    imports: Annotated[
         list[Path] | None,
-        typer.Option(metavar="FILE", help="The same with a row for every episode."),
+        typer.Option("--import", metavar="FILE", help="Add runs that --export wrote; repeatable."),
+    ] = None,
+    exports: Annotated[
+        list[Path] | None,
+        typer.Option("--export", metavar="FILE", help="Write means of blocks as CSV; repeatable."),
+    ] = None,
+    export_episodes: Annotated[
+        list[Path] | None, typer.Option(metavar="FILE", help="The same with every episode.")
     ] = None,
 ) -> None:
     """Reproduce the paper's figures, or an experiment of your own, and judge its claims.

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, TypeAlias
 
-import typer
+from typer import Argument, Option
 
 from rblspi import registry
 from rblspi.cli import parsing
@@ -42,17 +42,17 @@ _ENVIRONMENT: Any = {"metavar": "ENV_ID", "autocompletion": suggest(environments
 _ANY_ENVIRONMENT: Any = {"help": "Any Gymnasium id; module:EnvId imports first.", **_ENVIRONMENT}
 
 SavedArgument: TypeAlias = Annotated[
-    Path, typer.Argument(metavar="SAVED", help="An agent or a policy: its file or its folder.")
+    Path, Argument(metavar="SAVED", help="An agent or a policy: its file or its folder.")
 ]
-EnvironmentArgument: TypeAlias = Annotated[str, typer.Argument(**_ANY_ENVIRONMENT)]
-OptionalEnvironmentArgument: TypeAlias = Annotated[str | None, typer.Argument(**_ANY_ENVIRONMENT)]
+EnvironmentArgument: TypeAlias = Annotated[str, Argument(**_ANY_ENVIRONMENT)]
+OptionalEnvironmentArgument: TypeAlias = Annotated[str | None, Argument(**_ANY_ENVIRONMENT)]
 EnvironmentOption: TypeAlias = Annotated[
     str | None,
-    typer.Option("--env", help="Another environment; module:EnvId imports it.", **_ENVIRONMENT),
+    Option("--env", help="Another environment; module:EnvId imports it.", **_ENVIRONMENT),
 ]
 EnvironmentSettings: TypeAlias = Annotated[
     list[parsing.Assignment] | None,
-    typer.Option(
+    Option(
         "--env-set",
         metavar="NAME=VALUE",
         parser=parsing.assignment,
@@ -61,29 +61,13 @@ EnvironmentSettings: TypeAlias = Annotated[
 ]
 Wrap: TypeAlias = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--wrap", metavar="MODULE:WRAPPER", help="A wrapper around the environment; repeatable."
-    ),
-]
-Imports: TypeAlias = Annotated[
-    list[Path] | None,
-    typer.Option(
-        "--import",
-        metavar="FILE",
-        help="Take in runs that --export wrote, here or elsewhere; may be repeated.",
-    ),
-]
-Exports: TypeAlias = Annotated[
-    list[Path] | None,
-    typer.Option(
-        "--export",
-        metavar="FILE",
-        help="Write block means to .csv or .csv.gz; may be repeated.",
     ),
 ]
 Settings: TypeAlias = Annotated[
     list[parsing.Assignment] | None,
-    typer.Option(
+    Option(
         "--set",
         metavar="NAME=VALUE",
         parser=parsing.assignment,
@@ -92,7 +76,7 @@ Settings: TypeAlias = Annotated[
 ]
 BasisOption: TypeAlias = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--basis",
         help='rbf:8, "RBFGrid(8, width=0.5)", fourier:3, ...: see rblspi list.',
         show_default="chosen for the observations",
@@ -100,22 +84,22 @@ BasisOption: TypeAlias = Annotated[
     ),
 ]
 Explore: TypeAlias = Annotated[
-    bool, typer.Option("--explore", help="Act as in training, not by the best estimate.")
+    bool, Option("--explore", help="Act as in training, not by the best estimate.")
 ]
-Seed: TypeAlias = Annotated[int, typer.Option("--seed", min=0, help="Of everything random.")]
+Seed: TypeAlias = Annotated[int, Option("--seed", min=0, help="Of everything random.")]
 Cluster: TypeAlias = Annotated[
-    str | None, typer.Option("--cluster", metavar="ADDRESS", help="A Dask scheduler to work on.")
+    str | None, Option("--cluster", metavar="ADDRESS", help="A Dask scheduler to work on.")
 ]
 LogArgument: TypeAlias = Annotated[
     str,
-    typer.Argument(
+    Argument(
         metavar="DATA",
         help="A file (.csv, .csv.gz, .jsonl, .parquet, .arrow), a folder of them, or minari:NAME.",
     ),
 ]
 ColumnsOption: TypeAlias = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--columns",
         metavar="TEXT",
         help="Which columns hold what: state=x+v,action=a,..., and how they are read: "
@@ -124,7 +108,7 @@ ColumnsOption: TypeAlias = Annotated[
 ]
 DiscountPer: TypeAlias = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--discount-per",
         metavar="TIME",
         help="The time over which the discount applies once, if rows take different times: "
@@ -133,50 +117,28 @@ DiscountPer: TypeAlias = Annotated[
     ),
 ]
 SkipBad: TypeAlias = Annotated[
-    bool, typer.Option("--skip-bad", help="Leave bad rows out, and count them.")
+    bool, Option("--skip-bad", help="Leave bad rows out, and count them.")
 ]
-AtOption: TypeAlias = Annotated[
-    Any,
-    typer.Option(
-        "--at",
-        metavar="NUMBERS",
-        parser=parsing.numbers,
-        help="The observation that slices go through: 0,0.5.",
-    ),
-]
-NamesOption: TypeAlias = Annotated[
-    Any,
-    typer.Option(
-        "--names",
-        metavar="NAMES",
-        parser=parsing.words,
-        help="Of the dimensions: position,velocity.",
-    ),
-]
-GridOption: TypeAlias = Annotated[
-    Any,
-    typer.Option(
-        "--grid",
-        metavar="ROWSxCOLUMNS",
-        parser=parsing.grid,
-        help="States are cells, row by row: 4x12.",
-    ),
-]
-DataOption: TypeAlias = Annotated[
-    str | None,
-    typer.Option("--data", metavar="LOG", help="The log of a policy, to see where its data are."),
-]
-AsJSON: TypeAlias = Annotated[bool, typer.Option("--json", help="For programs.")]
-Quiet: TypeAlias = Annotated[bool, typer.Option("--quiet", help="No progress.")]
+AsJSON: TypeAlias = Annotated[bool, Option("--json", help="For programs.")]
+Quiet: TypeAlias = Annotated[bool, Option("--quiet", help="No progress.")]
 
 
 class Drawing(NamedTuple):
     """The options by which a command draws what a policy knows."""
 
-    at: AtOption = None
-    names: NamesOption = None
-    grid: GridOption = None
-    data: DataOption = None
+    at: Annotated[
+        Any, Option(metavar="NUMBERS", parser=parsing.numbers, help="A point of all slices: 0,0.5.")
+    ] = None
+    names: Annotated[
+        Any,
+        Option(metavar="NAMES", parser=parsing.words, help="Of the dimensions: position,speed."),
+    ] = None
+    grid: Annotated[
+        Any, Option(metavar="ROWSxCOLUMNS", parser=parsing.grid, help="States are cells: 4x12.")
+    ] = None
+    data: Annotated[
+        str | None, Option(metavar="LOG", help="The log of a policy, to see where its data are.")
+    ] = None
     columns: ColumnsOption = None
     seed: Seed = 0
 
