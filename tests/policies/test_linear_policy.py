@@ -46,21 +46,7 @@ def agent(request: pytest.FixtureRequest) -> Agent:
     return trained(request.param)
 
 
-def assert_same_answers(one: Any, other: Any) -> None:
-    """The same bits, whoever gives them."""
-    np.testing.assert_array_equal(
-        one.predict(ROWS, deterministic=True)[0], other.predict(ROWS, deterministic=True)[0]
-    )
-
-
 # As the agent -------------------------------------------------------------------------------------
-
-
-def test_a_policy_answers_as_its_agent_does(agent: Agent) -> None:
-    assert_same_answers(agent, agent.policy())
-    for observation in ROWS[:5]:
-        ours, theirs = agent.predict(observation, "kept")[0], agent.policy().predict(observation)[0]
-        assert type(ours) is type(theirs) is int
 
 
 def test_an_exploring_policy_explores_as_its_agent_does(agent: Agent) -> None:
@@ -215,22 +201,6 @@ def test_an_estimators_policy_acts_by_lower_bounds() -> None:
     for chosen in (policy(rows), policy.predict(rows)[0], policy.predict(rows)[0]):
         np.testing.assert_array_equal(chosen, expected)
     assert evaluate(policy, episodes=1, longest=20).lengths[0] > 0
-
-
-class FromThree(gym.ActionWrapper):
-    """The mountain car, with actions counted from 3."""
-
-    def __init__(self) -> None:
-        super().__init__(gym.make(CAR))
-        self.action_space = gym.spaces.Discrete(3, start=3)
-
-    def action(self, action: Any) -> Any:
-        return action - 3
-
-
-def test_actions_are_those_of_the_space_and_a_batch_is_counted_from_zero() -> None:
-    policy = RBLSPI(FromThree(), RBFGrid(2), seed=0).learn(200).policy()
-    np.testing.assert_array_equal(policy.predict(ROWS)[0], policy(ROWS) + 3)
 
 
 # What is refused, and how it looks ----------------------------------------------------------------

@@ -171,7 +171,7 @@ class View:
 
     def _lay_out(self) -> None:
         policy = self.known.values.policy
-        name = (policy.environment or {}).get("id") or "a log"
+        name = "a log" if policy.environment is None else policy.environment["id"]
         algorithm = policy.provenance.get("algorithm", "a policy")
         parts = [
             words(f"<p>{_lead(self.known)}</p>", name="lead"),
@@ -184,7 +184,9 @@ class View:
             parts += [words("<h2>Learning curve</h2>"), learning_curve(self.known.episodes)]
         self.document.clear()
         self.document.add_root(Column(children=parts, sizing_mode="stretch_width", name="page"))
-        self.document.title = printable(f"{name}, as {algorithm} sees it")
+        self.document.title = printable(
+            f"{name or 'An environment without an id'}, as {algorithm} sees it"
+        )
         self.document.template = Template(_PAGE)
 
     def _beside_each_other(self) -> Model:
