@@ -52,9 +52,15 @@ def commands(page: Path) -> Iterator[list[str]]:
         yield shlex.split(line)[1:]
 
 
+#: commands run in the same process, but for one whose workers would run the page again
 START = """
 def _rblspi(words):
+    import subprocess, sys
     from rblspi.cli import main
+    if words[0] == "reproduce":
+        command = [sys.executable, "-c", "from rblspi.cli import main; main()", *words]
+        subprocess.run(command, check=True)
+        return
     try:
         main(words)
     except SystemExit as end:
