@@ -18,7 +18,6 @@ import pytest
 
 from rblspi import (
     Fourier,
-    LinearPolicy,
     Multilinear,
     OneHot,
     Polynomial,
@@ -28,6 +27,7 @@ from rblspi import (
 )
 from rblspi.core.types import Array
 from rblspi.features import BASES, Basis, basis_from_settings, basis_from_text, basis_to_text
+from tests.support.values import any_policy
 
 BOX = gym.spaces.Box(np.array([-1.2, -1.0, 0.0]), np.array([0.5, 1.0, 2.0]), dtype=np.float64)
 CELLS = gym.spaces.MultiDiscrete([4, 3], start=[-1, 2])
@@ -133,14 +133,7 @@ def test_an_onnx_graph_has_the_same_values_and_actions(
 ) -> None:
     pytest.importorskip("onnx", reason="onnx is not installed")
     runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
-    features = basis.build(space)
-    policy = LinearPolicy(
-        basis=basis,
-        features=features,
-        weights=np.random.default_rng(0).standard_normal(3 * features.size),
-        observation_space=space,
-        action_space=gym.spaces.Discrete(3, start=2),
-    )
+    policy = any_policy(basis, space)
     policy.export(tmp_path / "policy.onnx")
     session = runtime.InferenceSession(tmp_path / "policy.onnx", providers=["CPUExecutionProvider"])
     seen = observations(space, 500)
@@ -148,7 +141,7 @@ def test_an_onnx_graph_has_the_same_values_and_actions(
     values, chosen = session.run(["values", "action"], rows)
     expected = policy.values(seen)
     # A sum of n products is right to n roundings of its largest part.
-    x, weights = np.abs(features(seen)), np.abs(policy.weights_by_action)
+    x, weights = np.abs(policy.features(seen)), np.abs(policy.weights_by_action)
     bound = 1e-12 * np.maximum(x @ weights.T, 1e-300)
     assert (np.abs(expected - values) <= bound).all()
     first, second = np.sort(expected, axis=1)[:, :-3:-1].T

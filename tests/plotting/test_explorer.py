@@ -14,13 +14,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rblspi import FQI, RBLSPI, LinearPolicy, OneHot, OnlineLSPI, RBFGrid
+from rblspi import FQI, RBLSPI, OneHot, OnlineLSPI, RBFGrid
 from rblspi.features import Basis
 from rblspi.plotting import explorer
 from rblspi.plotting.maps import ask
 from tests.conformance.test_bases import CASES
 from tests.support import browser
 from tests.support.logs import episode_rows
+from tests.support.values import any_policy
 
 pytestmark = [
     pytest.mark.slow,
@@ -74,15 +75,7 @@ class Warehouse(gym.Env):
 
 def of_basis(basis: Basis, space: gym.Space) -> explorer.Known:
     """A policy with any weights."""
-    features = basis.build(space)
-    policy = LinearPolicy(
-        basis=basis,
-        features=features,
-        weights=np.random.default_rng(0).standard_normal(3 * features.size),
-        observation_space=space,
-        action_space=gym.spaces.Discrete(3, start=2),
-    )
-    return explorer.known(policy)
+    return explorer.known(any_policy(basis, space))
 
 
 def of_agent(env: object) -> explorer.Known:

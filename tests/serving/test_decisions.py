@@ -18,6 +18,7 @@ from rblspi.serving import Decisions
 from tests.support.command import run
 from tests.support.logs import ACTIONS, assert_same, episode_rows, joined, transitions_of_rows
 from tests.support.shop_policy import shop_policy
+from tests.support.values import any_policy
 
 
 def states_of(rng, count):
@@ -157,15 +158,7 @@ def test_states_are_kept_as_plain_data(path):
     ],
 )
 def test_states_and_actions_without_names(path, basis, space, names):
-    features = basis.build(space)
-    policy = LinearPolicy(
-        basis=basis,
-        features=features,
-        weights=np.random.default_rng(0).standard_normal(3 * features.size),
-        observation_space=space,
-        action_space=gym.spaces.Discrete(3, start=4),
-        action_names=names,
-    )
+    policy = any_policy(basis, space, action_names=names)
     space.seed(0)
     states = [space.sample() for _ in range(30)]
     with Decisions(policy, path) as decisions:

@@ -26,6 +26,19 @@ class Doing(LinearPolicy):
         return self.function(observations)
 
 
+def any_policy(basis: Basis, space: gym.Space[Any], **more: Any) -> LinearPolicy:
+    """A policy of three actions, counted from 2, with random weights."""
+    features = basis.build(space)
+    return LinearPolicy(
+        basis=basis,
+        features=features,
+        weights=np.random.default_rng(0).standard_normal(3 * features.size),
+        observation_space=space,
+        action_space=gym.spaces.Discrete(3, start=2),
+        **more,
+    )
+
+
 def values_by_log(
     log: Transitions,
     function: Callable[..., Any],
