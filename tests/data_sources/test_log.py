@@ -6,6 +6,7 @@ import gc
 import gzip
 import io
 import json
+import sys
 
 import numpy as np
 import pandas as pd
@@ -565,6 +566,12 @@ def test_too_many_words_are_no_names(tmp_path):
     with pytest.raises(DataError, match=r"column weekday: there are more than 100 different words"):
         read_log(pd.DataFrame(rows))
     assert read_log(pd.DataFrame(rows), Columns(state="stock")).encoding.names == ["stock"]
+
+
+def test_without_polars_the_reader_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "polars", None)
+    with pytest.raises(ImportError, match=r"pip install 'rblspi\[data\]'"):
+        read_log("log.csv")
 
 
 def test_folders_with_files_of_several_kinds_are_refused(tmp_path):

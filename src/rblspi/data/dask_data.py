@@ -36,7 +36,6 @@ class DaskData(Dataset):
 
     def __init__(self, data: Dataset | Sequence[Iterable[Transitions]], client: Any) -> None:
         super().__init__(data.facts if isinstance(data, Log) else Facts())
-        self.source = data  # which may own the files of its partitions
         partitions: Any = data.partitions() if isinstance(data, Log) else data
         self.data: list[Any] = list(partitions)  # iterables of transitions
         self.client = client

@@ -29,6 +29,11 @@ class BadRows:
         self.by_column.update(others.by_column)
         self.first = self.first or others.first
 
+    def clear(self) -> None:
+        """Forget them, before another pass."""
+        self.count, self.first = 0, ""
+        self.by_column.clear()
+
     def __str__(self) -> str:
         """All of them in one sentence."""
         if not self.count:

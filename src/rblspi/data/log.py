@@ -14,6 +14,7 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from os import PathLike
 from pathlib import Path
 from tempfile import mkdtemp
@@ -27,7 +28,16 @@ from rblspi.data.decoding import Clock, Decoder
 from rblspi.data.encoding import Encoding, Input, Naming
 from rblspi.data.episodes import Joiner, sorted_on_disk, sorted_rows
 from rblspi.data.periods import TimeKind
-from rblspi.data.sources import ROWS, Chunk, Source, Table, TellRows, metadata_of, row_groups
+from rblspi.data.sources import (
+    ROWS,
+    Chunk,
+    Source,
+    Table,
+    TellRows,
+    metadata_of,
+    require_polars,
+    row_groups,
+)
 from rblspi.data.survey import Survey
 from rblspi.data.transitions import Transitions, cut_between, rechunked
 from rblspi.data.values import is_list
@@ -94,15 +104,6 @@ def is_log(data: Any) -> bool:
     return hasattr(data, "columns") and hasattr(data, "items") and not isinstance(data, Dataset)
 
 
-def require_polars() -> None:
-    """Raise an error that says how to install the libraries that read logs."""
-    try:
-        import polars  # noqa: F401
-        import pyarrow  # noqa: F401
-    except ImportError as error:
-        raise ImportError("logs need Polars and Arrow: pip install 'rblspi[data]'") from error
-
-
 class Log(Dataset):
     """The transitions of a log, in parts; they can be iterated over again and again.
 
@@ -124,12 +125,13 @@ class Log(Dataset):
         roles: Roles,
         parts: Sequence[Part],
         about: str,
-        bad: BadRows | None = None,
+        bad: BadRows,
+        decoder: Decoder | None = None,
     ) -> None:
         super().__init__(facts)
         self.roles, self._parts, self._about = roles, list(parts), about
-        self._bad = bad or BadRows()  # those that were found when the log was opened
-        self.bad = self._bad
+        self.bad = self._bad = bad  # those that were found when the log was opened
+        self._decoder = decoder  # of rows that are read in every pass
 
     def __iter__(self) -> Iterator[Transitions]:
         """Iterate over the transitions, in chunks."""
@@ -156,9 +158,8 @@ class Log(Dataset):
     def limit_actions(self, actions: int) -> None:
         """Set the number of actions. Rows of files that are read from now on must not have more."""
         super().limit_actions(actions)
-        for part in self._parts:
-            if isinstance(part.chunks, _RowGroup):
-                part.chunks.decoder.actions = actions
+        if self._decoder is not None:
+            self._decoder.actions = actions
 
     def with_decisions(self, decisions: str | PathLike[str] | Sequence[Any]) -> Log:
         """These transitions, and after them those of decisions, with the names of this log.
@@ -189,11 +190,7 @@ class Log(Dataset):
         about = f"{self}\ndecisions  {more.size:,} with their outcomes"
         bad = deepcopy(self._bad)
         bad.add(more.bad)
-        found = Log(both, self.roles, [*self._parts, *parts], about, bad)
-        found._kept_alive = self, more  # which may own temporary files
-        return found
-
-    _kept_alive: tuple[Log, ...] = ()
+        return Log(both, self.roles, [*self._parts, *parts], about, bad, self._decoder)
 
     def __str__(self) -> str:
         """The roles of the columns as a table, and what was left out."""
@@ -216,12 +213,8 @@ class Part:
 
     chunks: Iterable[Transitions]
     size: int
+    bad: BadRows = field(default_factory=BadRows)  # that the latest pass found
     shape: tuple[int, ...] | None = None  # of an observation, if it has to be another one
-
-    @property
-    def bad(self) -> BadRows:
-        """The bad rows of the latest pass."""
-        return self.chunks.bad if isinstance(self.chunks, _RowGroup) else BadRows()
 
     def __iter__(self) -> Iterator[Transitions]:
         """Iterate over the chunks."""
@@ -257,8 +250,10 @@ def _read_anew(source: Source, roles: Roles, actions: int | None, skip_bad: bool
         sample = replace(decoder, skip_bad=True, bad=BadRows())
         sample.rows(next(source.chunks(roles.used)))
         decoder.dimensions = sample.dimensions
-    groups = [pair for table in source.tables for pair in row_groups(table)]
-    parts = [Part(_RowGroup(group, decoder), rows) for group, rows in groups]
+    parts = []
+    for group, rows in chain.from_iterable(map(row_groups, source.tables)):
+        bad = BadRows()
+        parts.append(Part(_RowGroup(group, decoder, bad), rows, bad))
     facts = Facts(
         source.name,
         size=sum(part.size for part in parts),
@@ -266,7 +261,8 @@ def _read_anew(source: Source, roles: Roles, actions: int | None, skip_bad: bool
         discount_per=roles.choices.discount_per,
         metadata=metadata_of(source.tables[0]),
     )
-    return Log(facts, roles, parts, roles.table(lambda role, name: str(types.get(name, ""))))
+    about = roles.table(lambda role, name: str(types.get(name, "")))
+    return Log(facts, roles, parts, about, BadRows(), decoder)
 
 
 @dataclass
@@ -275,11 +271,11 @@ class _RowGroup:
 
     table: Table
     decoder: Decoder
-    bad: BadRows = field(default_factory=BadRows)  # of the latest pass
+    bad: BadRows  # those of the latest pass
 
     def __iter__(self) -> Iterator[Transitions]:
-        decoder = replace(self.decoder, bad=BadRows(), tables=[])
-        self.bad = decoder.bad
+        self.bad.clear()
+        decoder = replace(self.decoder, bad=self.bad, tables=[])
         for chunk in self.table.chunks(decoder.roles.used):
             found = _transitions_in(chunk, decoder)
             if found is not None:
@@ -347,39 +343,40 @@ def _converted(
         named = ((chunk.table, _transitions_in(chunk, decoder)) for chunk in chunks)
         good = ((name, chunk) for name, chunk in named if chunk is not None)
         found = cut_between(good, inferred=not _tells_cuts(roles))
-    kept = _Kept(rechunked(found, ROWS), fits)
+    folder, kept, seen = None if fits else _Folder(), [], 0
+    for chunk in rechunked(found, ROWS):
+        seen = max(seen, 1 + int(chunk.actions.max()))
+        kept.append(Part([chunk] if folder is None else folder.store(chunk), chunk.size))
+    if not kept:
+        why = "\n".join(_sentences(decoder.bad, joiner.left_out)) or "no rows"
+        raise DataError(f"{source.name} has no transitions: {why}")
     facts = Facts(
         source.name,
-        kept.size,
-        given or kept.actions,
+        sum(part.size for part in kept),
+        given or seen,
         encoding,
         action_names,
         roles.choices.discount_per,
         in_order=survey.in_order,
         left_out=joiner.left_out,
     )
-    if not kept.size:
-        why = "\n".join(_sentences(decoder.bad, joiner.left_out)) or "no rows"
-        raise DataError(f"{source.name} has no transitions: {why}")
-    log = Log(facts, roles, kept.parts, str(survey), decoder.bad)
-    if kept.folder is not None:
-        weakref.finalize(log, shutil.rmtree, kept.folder, True)
-    return log
+    return Log(facts, roles, kept, str(survey), decoder.bad)
 
 
-class _Kept:
-    """Chunks of transitions, each of which becomes a part."""
+class _Folder:
+    """A temporary folder, which is removed when nothing refers to it any more."""
 
-    def __init__(self, chunks: Iterable[Transitions], in_memory: bool) -> None:
-        folder = None if in_memory else Path(mkdtemp(prefix="rblspi-"))
-        self.folder = folder
-        self.parts: list[Part] = []
-        self.size, self.actions = 0, 0
-        for number, chunk in enumerate(chunks):
-            self.size += chunk.size
-            self.actions = max(self.actions, 1 + int(chunk.actions.max()))
-            kept = [chunk] if folder is None else _Stored.of(chunk, folder / f"{number}.npz")
-            self.parts.append(Part(kept, chunk.size))
+    def __init__(self) -> None:
+        self.path = Path(mkdtemp(prefix="rblspi-"))
+        self.files = 0
+        weakref.finalize(self, shutil.rmtree, self.path, True)
+
+    def store(self, chunk: Transitions) -> _Stored:
+        """Write transitions to a file."""
+        self.files += 1
+        path = self.path / f"{self.files}.npz"
+        np.savez(path, **chunk.columns())  # type: ignore[arg-type]
+        return _Stored(path, self)
 
 
 @dataclass(frozen=True)
@@ -387,11 +384,7 @@ class _Stored:
     """Transitions in a file of NumPy."""
 
     path: Path
-
-    @classmethod
-    def of(cls, chunk: Transitions, path: Path) -> _Stored:
-        np.savez(path, **chunk.columns())  # type: ignore[arg-type]
-        return cls(path)
+    folder: _Folder
 
     def __iter__(self) -> Iterator[Transitions]:
         with np.load(self.path) as columns:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain, islice
@@ -105,10 +105,13 @@ class Source:
 
     @classmethod
     def _of(cls, tables: list[Table], name: str, heading: Heading | None = None) -> Source:
-        firsts = {table: next(table.chunks(), None) for table in tables}
-        found = {table: first for table, first in firsts.items() if first is not None}
-        schemas = {table.name: dict(first.rows.schema) for table, first in found.items()}
-        return cls(name, tuple(found), schemas, heading)
+        schemas = {}
+        for table in tables:
+            first = next(table.chunks(), None)
+            if first is not None:
+                schemas[table.name] = dict(first.rows.schema)
+        with_rows = tuple(table for table in tables if table.name in schemas)
+        return cls(name, with_rows, schemas, heading)
 
     def roles(self, columns: Columns) -> Roles:
         """The roles of the columns, which must be the same in all tables."""
@@ -151,6 +154,15 @@ def _are_paths(source: Any) -> bool:
     return isinstance(source, str | PathLike) or (
         isinstance(source, Sequence) and all(isinstance(s, str | PathLike) for s in source)
     )
+
+
+def require_polars() -> None:
+    """Raise an error that says how to install the libraries that read logs."""
+    try:
+        import polars  # noqa: F401
+        import pyarrow  # noqa: F401
+    except ImportError as error:
+        raise ImportError("logs need Polars and Arrow: pip install 'rblspi[data]'") from error
 
 
 # Files -----------------------------------------------------------------------------------------
@@ -373,25 +385,22 @@ def _json_frames(table: Table, wanted: list[str] | None) -> Frames:
     with _text(table) as file:
         first = next((line for line in file if line.strip()), "")
     with _text(table) as file:
-        listed = first.lstrip().startswith("[")
-        rows = (_listed_objects if listed else _objects)(table.name, file)
-        names = wanted
+        rows, names = _objects(table.name, file, first.lstrip().startswith("[")), wanted
         while some := list(islice(rows, ROWS)):
             if names is None:
                 names = list(dict.fromkeys(name for row in some for name in row))
             yield pl.DataFrame([_series(name, [row.get(name) for row in some]) for name in names])
 
 
-def _objects(name: str, lines: Iterable[str]) -> Iterator[dict[str, Any]]:
-    for row, line in enumerate(line for line in lines if line.strip()):
+def _objects(name: str, file: io.TextIOBase, listed: bool) -> Iterator[dict[str, Any]]:
+    """The rows of a file, which are in one list as pandas writes it, or one in each line."""
+    if listed:
+        for row, found in enumerate(_parsed(name, file.read())):
+            yield _object(f"{name}, row {row}", found)
+        return
+    for row, line in enumerate(line for line in file if line.strip()):
         place = f"{name}, row {row}"
         yield _object(place, _parsed(place, line))
-
-
-def _listed_objects(name: str, file: io.TextIOBase) -> Iterator[dict[str, Any]]:
-    """The rows of a list of objects, as pandas writes them."""
-    for row, found in enumerate(_parsed(name, file.read())):
-        yield _object(f"{name}, row {row}", found)
 
 
 def _parsed(place: str, text: str) -> Any:

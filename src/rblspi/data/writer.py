@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rblspi.core.files import replacing
-from rblspi.data.sources import METADATA
+from rblspi.data.sources import METADATA, require_polars
 from rblspi.data.transitions import Transitions
 
 
@@ -32,6 +32,7 @@ class ParquetWriter:
     def __init__(
         self, path: str | PathLike[str], metadata: Mapping[str, Any] | None = None
     ) -> None:
+        require_polars()
         self.path = Path(path)
         self.rows = 0
         self._metadata = {METADATA: json.dumps(dict(metadata or {})).encode()}
