@@ -512,6 +512,10 @@ def test_a_bad_value_is_named_by_file_row_and_column(column, value, message, tmp
         (b"", r"there are no rows in .*log\.csv"),
         (b"state,action\n", r"there are no rows in .*log\.csv"),
         (b"a,b\n1,2\n3\n", r"log\.csv, row 1: it has 1 fields, but the line of names has 2"),
+        (
+            b"a,b\n1,2\n3,\r4\n",
+            r"log\.csv, row 1: it has 2 fields|log\.csv, row 2: it has 1 fields",
+        ),
         (b"a,b\n1,2\n3,\xff\n", r"log\.csv, row 1, column b: the text is not UTF-8"),
         (b"a\xff,b\n1,2\n", r"log\.csv, in the line of names: the text is not UTF-8"),
         (b"a,a\n1,2\n", r"log\.csv has several columns called 'a'"),

@@ -314,10 +314,13 @@ def _csv_frames(table: Table, wanted: list[str] | None) -> Frames:
     frame = pl.scan_csv(
         table.path, separator=delimiter, infer_schema=False, new_columns=names, glob=False
     )
+    # a line may be empty, lack fields, or end with a carriage return, which Polars does not know
+    returns = pl.all().str.contains("\r", literal=True)
+    odd = pl.any_horizontal(pl.col(names[-1]).is_null(), returns).any()
     checked = False
     try:
         for rows in _batches(frame, None):
-            if rows[names[-1]].null_count():  # for lack of a value, or in a shorter or empty line
+            if rows.select(odd).item():
                 checked = checked or _require_whole_rows(table, names, delimiter)
                 rows = rows.filter(~pl.all_horizontal(pl.all().is_null()))
             yield rows if wanted is None else rows.select(wanted)
