@@ -14,6 +14,8 @@ import matplotlib
 import pytest
 from matplotlib import pyplot as plt
 
+import rblspi.environments  # noqa: F401  # registers them, so that scripts leave them registered
+
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = sorted(
