@@ -1,1 +1,1 @@
-"""What every other package builds on: compiled code, linear algebra, checks, files, progress."""
+"""The foundation of every other package: compiled code, linear algebra, checks, files, progress."""

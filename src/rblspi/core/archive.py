@@ -1,10 +1,10 @@
-"""Named arrays and a JSON description in one file, which may come from a stranger.
+"""Named arrays and a JSON description in one file; files from strangers are read safely.
 
-The file is a NumPy archive that `numpy.load` reads as well. Its last 64 bytes, the comment of
-the zip archive, are the SHA-256 digest of everything before them, so that damage is noticed
-before anything is read. The digest is no signature: a file made to do harm has the right one.
-Therefore nothing is unpickled, members are not compressed, and no array is made that is larger
-than the member it comes from.
+The file is a NumPy archive that `numpy.load` reads as well. Its last 64 bytes, the comment of the
+zip archive, are the SHA-256 digest of everything before them, so that damage is noticed before
+anything is read. The digest is no signature: a malicious file can have a valid one. Therefore
+nothing is unpickled, members are not compressed, and no array is made that is larger than the
+member it comes from.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ _TYPES = ("<f8", "<i8", "|u1")
 
 
 class FileError(ValueError):
-    """A file that is damaged, not one of ours, or of another version."""
+    """A file is damaged, was not written by rblspi, or has another version."""
 
 
 class Archive(NamedTuple):
-    """What a file holds."""
+    """The contents of a file."""
 
     description: dict[str, Any]
     arrays: dict[str, NDArray[Any]]
@@ -68,7 +68,7 @@ def write(
 
 
 def read(path: str | PathLike[str], kind: str, version: int) -> Archive:
-    """Read a file of this kind and version; whatever is wrong with it is a `FileError`."""
+    """Read a file of this kind and version; raise `FileError` if it is invalid."""
     archive = _read(path)
     if archive.description.pop("format", None) != kind:
         raise FileError(f"{path} does not hold an {kind}")
@@ -135,12 +135,12 @@ def _arrays(path: str | PathLike[str]) -> dict[str, NDArray[Any]]:
                 member.filename.removesuffix(".npy"): _array(archive.read(member))
                 for member in members
             }
-    except Exception as error:  # whatever a stranger's bytes make zipfile and NumPy raise
+    except Exception as error:  # invalid bytes can make zipfile and NumPy raise any error
         raise FileError(f"{path} was not saved by rblspi: {error}") from error
 
 
 def _array(data: bytes) -> NDArray[Any]:
-    """An array in NumPy's format, whose size has to be the one that its header announces."""
+    """Read an array in NumPy's format; its size must match its header."""
     stream = io.BytesIO(data)
     if np.lib.format.read_magic(stream) != (1, 0):
         raise FileError("an array has another version of NumPy's format")

@@ -1,4 +1,4 @@
-"""Checks of what the user passes in: each names the argument, the value and what to do."""
+"""Checks of user input: each error names the argument, the value and what to do."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-#: the largest count that anything here reaches; also stands for "no limit"
+#: the largest count that is accepted; also stands for "no limit"
 LARGEST_COUNT = 2**62
 
 
@@ -33,7 +33,7 @@ def fraction(name: str, value: Any) -> float:
 
 
 def discount_of_plans(name: str, value: Any) -> float:
-    """A number in [0, 1): a model may go on for ever."""
+    """A number in [0, 1), because episodes in a model may never end."""
     if (number := fraction(name, value)) == 1.0:
         raise ValueError(
             f"{name}={value!r}: a model may go on for ever, so that plans in it need a discount "

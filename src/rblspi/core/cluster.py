@@ -1,4 +1,4 @@
-"""A connection to a Dask cluster, for fits over data elsewhere and for many runs at once."""
+"""A connection to a Dask cluster, for fits to distributed data and for parallel runs."""
 
 from __future__ import annotations
 

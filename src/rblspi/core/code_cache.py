@@ -1,9 +1,9 @@
-"""The cache of compiled code on disk: nothing stale, nothing damaged, nothing of another function.
+"""The cache of compiled code on disk, which never returns stale or damaged code.
 
 A cached function does not notice that a function it calls, in another file, has changed.
 The cache directory is therefore named after a digest of every file that holds compiled code.
 Every file in it begins with a digest of its content, and compiled code is stored with the signature
-that it belongs to. What does not agree is compiled anew.
+that it belongs to. Code that fails one of these checks is compiled again.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ CACHE_SIZE = 100 * 2**20
 
 
 class CodeCache(FunctionCache):  # type: ignore[misc]
-    """What Numba has cached of one function, in files that are checked."""
+    """Numba's cache of one function, in files with checksums."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         with _cached_here():
@@ -41,10 +41,10 @@ class CodeCache(FunctionCache):  # type: ignore[misc]
 
 
 class _CheckedFiles(IndexDataCacheFile):  # type: ignore[misc]
-    """An index from signatures to files of compiled code; what is damaged counts as missing."""
+    """An index from signatures to files of compiled code; a damaged one counts as missing."""
 
     def save(self, key: Any, data: Any) -> None:
-        """Store compiled code; another process may give its file the same name just now."""
+        """Store compiled code; another process may write the same file at the same time."""
         super().save(key, (key, data))
 
     def load(self, key: Any) -> Any:
@@ -79,7 +79,7 @@ class _CheckedFiles(IndexDataCacheFile):  # type: ignore[misc]
         return pickle.loads(content) if digest == self._digest(content) else None
 
     def _digest(self, content: bytes) -> bytes:
-        """Of the content, the version of Numba, and the source that was compiled."""
+        """Digest of the content, the version of Numba, and the source that was compiled."""
         origin = repr((self._version, self._source_stamp)).encode()
         return hashlib.sha256(origin + content).digest()
 

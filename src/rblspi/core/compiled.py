@@ -51,18 +51,18 @@ def jit(function: Function, *, counting: bool = True, **options: Any) -> Functio
 
     Division by zero follows IEEE 754, as in NumPy. The plain function is ``.py_func``. Every
     function states whether it counts references (see `jit_borrowing`, the option is private to
-    Numba) and whether it is inlined at any price; otherwise it would inherit that from whichever
-    function calls it first, and all that an agent calls would be compiled into its loop.
+    Numba) and whether it is always inlined. Otherwise it would inherit both options from its first
+    caller, and every function that an agent calls would be compiled into its loop.
     """
     stated = {"forceinline": False, "_nrt": counting, **options}
     compiled: Function = numba.njit(nogil=True, error_model="numpy", **stated)(function)
-    if is_compiled(compiled):  # Numba can be told to do nothing
+    if is_compiled(compiled):  # it is not with NUMBA_DISABLE_JIT=1
         compiled._cache = CodeCache(function)  # type: ignore[attr-defined]
     return compiled
 
 
 def jit_borrowing(function: Function, **options: Any) -> Function:
-    """As `jit`, for code that only works on its caller's arrays and so counts no references.
+    """`jit` for code that uses only its caller's arrays, and therefore counts no references.
 
     Reference counting is atomic, and happens each time an array is taken out of a tuple or
     sliced. Code without it cannot allocate an array, and Python must not call it with a random
@@ -72,7 +72,7 @@ def jit_borrowing(function: Function, **options: Any) -> Function:
 
 
 def jit_inlined(function: Function) -> Function:
-    """As `jit_borrowing`, and inlined into its caller, which saves passing a large tuple."""
+    """`jit_borrowing`, inlined into its caller, which saves passing a large tuple."""
     return jit_borrowing(function, forceinline=True)
 
 

@@ -1,7 +1,7 @@
-"""SQLite databases of ours: a results file, a log of decisions.
+"""SQLite databases of this library: files of results and logs of decisions.
 
-A file gets its name when it is complete. A damaged one, or one of another program, is refused and
-left as it is. Every row ends with a checksum, so that damage never passes for other values.
+A file gets its name when it is complete. A damaged database, or one of another program, is refused
+and left unchanged. Every row ends with a checksum, so that damaged values are detected.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ class Kind(NamedTuple):
     application: int
     version: int
     schema: str
-    error: Callable[[str], Exception]  # made from a sentence about a file that cannot be used
-    advice: str  # what to do about one
+    error: Callable[[str], Exception]  # from a message about a file that cannot be used
+    advice: str  # what to do about such a file
 
 
 def checksum(*values: Any) -> int:
@@ -71,7 +71,7 @@ def opened(path: str | PathLike[str], kind: Kind, mode: str = "rw") -> sqlite3.C
 def create(
     path: Path, kind: Kind, fill: Callable[[sqlite3.Connection], object] = lambda connection: None
 ) -> None:
-    """Make a database unless there is one, with the rows that ``fill`` inserts."""
+    """Create a database with the rows that ``fill`` inserts, unless it exists."""
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
         with closing(sqlite3.connect(temporary)) as connection:
@@ -93,7 +93,7 @@ def create(
 
 @contextmanager
 def explained(path: str | PathLike[str], kind: Kind) -> Iterator[None]:
-    """Errors of SQLite as sentences."""
+    """Turn errors of SQLite into messages that say what to do."""
     try:
         yield
     except sqlite3.OperationalError as error:

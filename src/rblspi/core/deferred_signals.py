@@ -1,12 +1,12 @@
-"""Signals that wait while something is under way that an exception must not cut in two.
+"""Delay signals during operations that an exception must not interrupt.
 
 A handler that is a Python function, such as that of Ctrl-C, may raise an exception between any two
 operations. There are two places where this does harm:
 
-- While Numba compiles, Python and LLVM both count as the owner of a module for a moment. If neither
-  learns of the other, both free it, and the process ends with a segmentation fault. Handlers are
+- While Numba compiles, Python and LLVM both count as the owner of a module for a moment. If an
+exception arrives then, both free it, and the process ends with a segmentation fault. Handlers are
   therefore called between two passes of the compiler, where it expects errors.
-- While an agent takes in a transition, its sums, its memory and its counts agree only in the end.
+- While an agent takes in a transition, its sums, its memory and its counts agree only afterwards.
   Handlers are therefore called while the environment is at work, and not in between.
 """
 
@@ -31,7 +31,7 @@ _LOCK = "numba:compiler_lock"
 
 
 class Deferral:
-    """Takes the place of handlers between `begin` and `end`, which may be nested.
+    """Replaces signal handlers between `begin` and `end`, which may be nested.
 
     Only the main thread handles signals, so that nothing happens in other threads. A signal that
     interrupts this code itself finds every handler either in its place or called by `_arrive`.
@@ -104,7 +104,7 @@ def _in_main_thread() -> bool:
 
 
 class _Compilation(event.Listener):  # type: ignore[misc]
-    """Listens to the lock of the compiler, which is taken again within, and to its passes."""
+    """Follows the passes of the compiler and its lock, which is re-entrant."""
 
     def __init__(self) -> None:
         self._deferral = Deferral()

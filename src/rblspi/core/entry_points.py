@@ -1,4 +1,4 @@
-"""What other packages add by entry points: algorithms and commands."""
+"""Algorithms and commands that other packages add by entry points."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def installed(group: str, kind: type[Kind], what: str) -> dict[str, Kind]:
     kind : type
         The class of all objects in the group.
     what : str
-        One of them in a word, for the warning.
+        A word for such an object, used in the warning.
     """
     found = {}
     for entry in entry_points(group=group):

@@ -1,4 +1,4 @@
-"""Files that nobody ever sees half of, and folders that one process at a time writes to."""
+"""Atomic replacement of files, and folders that only one process at a time writes to."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rblspi.core.progress import say
 
 try:
     import fcntl
-except ImportError:  # Windows, where nothing keeps a second process out
+except ImportError:  # Windows: folders are not locked there
     fcntl = None  # type: ignore[assignment]
 
 
@@ -21,9 +21,9 @@ except ImportError:  # Windows, where nothing keeps a second process out
 def replacing(path: str | PathLike[str]) -> Iterator[Path]:
     """Yield a temporary name in the same folder; the file gets its own name in the end.
 
-    Whatever was written is on the disk before the old file is replaced; of a link, the file that
-    it points to. If anything goes wrong, the temporary file is removed and the old one stays as
-    it was.
+    The new content is flushed to disk before it replaces the old file. A link is kept, and the file
+    that it points to is replaced. If anything goes wrong, the temporary file is removed and the old
+    one stays as it was.
     """
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():
@@ -45,17 +45,17 @@ def replacing(path: str | PathLike[str]) -> Iterator[Path]:
 
 
 def write_text(path: str | PathLike[str], text: str) -> None:
-    """Write a text in UTF-8, the whole of it or nothing."""
+    """Write a text in UTF-8, atomically."""
     with replacing(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
 
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Make a folder if there is none, and be the only process that writes there.
+    """Create a folder if necessary, and be the only process that writes there.
 
-    The lock is one of the operating system on the folder itself: it leaves no file behind, and
-    ends with the process, however that ends.
+    The operating system locks the folder itself: no lock file is left behind, and the lock ends
+    with the process, even after a crash.
 
     Raises
     ------

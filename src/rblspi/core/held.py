@@ -1,4 +1,4 @@
-"""Tuples of arrays, kept as compiled code has them.
+"""Tuples of arrays, kept in memory as compiled code stores them.
 
 Python hands a tuple of thirty arrays to a compiled function in more than ten microseconds, array by
 array. Where a function is called at every step, the tuple is written into memory once, and compiled

@@ -1,4 +1,4 @@
-"""A number and how sure it is: 95% confidence intervals of means, differences and shares."""
+"""95% confidence intervals of means, differences and proportions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CONFIDENCE = 0.95
 
 
 class Interval(NamedTuple):
-    """A mean and its 95% confidence interval; the ends are nan where one value is all there is."""
+    """A mean and its 95% confidence interval; the ends are nan if there is only one value."""
 
     mean: float
     low: float
@@ -63,7 +63,7 @@ def difference_interval(a: ArrayLike, b: ArrayLike) -> Interval:
 
 
 def share_interval(successes: int, trials: int) -> Interval:
-    """Share of trials that succeeded, with Wilson's interval, which stays within [0, 1]."""
+    """Proportion of trials that succeeded, with Wilson's interval, which stays within [0, 1]."""
     from scipy import stats
 
     bounds = stats.binomtest(successes, trials).proportion_ci(CONFIDENCE, method="wilson")

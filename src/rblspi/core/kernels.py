@@ -5,9 +5,9 @@ Products of matrices are C <- C + alpha A'B. For a tile of C, the sums
     sum_j A_jr B_jc
 
 of its rows r and columns c are kept in registers while j runs over the rows of A and B, and are
-added to C once. Where C is to be solved for, C <- R'^-1 (C - A'B), the triangular system of a tile
+added to C once. To solve for C, C <- R'^-1 (C - A'B), the triangular system of a tile
 is solved while it is in the registers. Most matrices of this library are small enough for the
-processor's cache, so that nothing is gained by packing them first, as BLAS does: see
+processor's cache, so that packing them first, as BLAS does, gains nothing: see
 docs/decisions/0011.
 
 The order of all sums is fixed: rows j one after another, some of them at a time, and sixteen sums
@@ -15,8 +15,8 @@ in `dot`. A tile is eight rows high on every processor, as are the blocks in whi
 proceeds. The last bit of a result therefore depends neither on the processor, as long as it can
 fuse a multiplication with an addition, nor on a version of BLAS.
 
-Compiled code does not check what it is given: entries are float64, and those of a row of B, C and R
-are adjacent in memory. A may be a transposed view.
+Compiled code does not check its arguments: entries must be float64, and the entries of a row of B,
+C and R must be adjacent in memory. A may be a transposed view.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ _FEATURES = llvmlite.binding.get_host_cpu_features()
 LANES = 8 if _FEATURES.get("avx512f") else 4 if _FEATURES.get("avx") else 2
 #: rows of a tile, and of one where C has fewer rows left
 ROWS, HALF, QUARTER = 8, 4, 2
-#: registers beside one another in a row of a tile: two where there are 32 of them, so that some are
-#: left for A and B, and one where there are 16
+#: registers side by side in a row of a tile: two if the processor has 32, so that some are left for
+#: A and B, and one if it has 16
 ABREAST = 2 if _FEATURES.get("avx512f") or _FEATURES.get("neon") else 1
 COLUMNS = ABREAST * LANES
 #: rows of A and B that are read for all tiles of C before the next ones, to stay in the cache
@@ -55,7 +55,7 @@ _INT, _SHORT, _BIT, _DOUBLE = ir.IntType(64), ir.IntType(32), ir.IntType(1), ir.
 
 @jit_inlined
 def dot(a: Vector, b: Vector) -> float:
-    """a'b, as sixteen sums that do not wait for one another.
+    """a'b, as sixteen independent sums.
 
     Products are rounded before they are added. A compiler that may choose the order chooses anew
     wherever the function is inlined, and the last bits then depend on what was compiled before.
@@ -270,14 +270,14 @@ class _Registers:
         self.zero = ir.Constant(self.vector, [0.0] * lanes)
 
     def filled(self, value: Any) -> Any:
-        """The same value everywhere."""
+        """A register filled with one value."""
         kind = ir.VectorType(value.type, self.lanes)
         one = self.builder.insert_element(ir.Constant(kind, ir.Undefined), value, _SHORT(0))
         everywhere = ir.Constant(ir.VectorType(_SHORT, self.lanes), [0] * self.lanes)
         return self.builder.shuffle_vector(one, one, everywhere)
 
     def number(self, place: Any) -> Any:
-        """The number at an address, everywhere."""
+        """A register filled with the number at an address."""
         pointer = self.builder.inttoptr(place, _DOUBLE.as_pointer())
         return self.filled(self.builder.load(pointer))
 
@@ -337,7 +337,7 @@ class _Tile:
         self.system: list[tuple[int, dict[int, Any], Any]] = []
 
     def solve(self, upper: Any, step: Any, backwards: bool) -> None:
-        """Let every tile be solved for, by R', or backwards by R."""
+        """Solve for every tile, by R', or backwards by R."""
         height = len(self.in_a)
         builder, read = self.builder, self.registers.number
         row = [builder.add(upper, builder.mul(step, _INT(i))) for i in range(height)]

@@ -4,7 +4,7 @@ A symmetric positive definite matrix F is stored as its upper triangular factor 
 rows. Only the upper triangles of F and R are read. Rows may be longer than R has columns: the
 further columns are right-hand sides that are transformed along with it.
 
-Everything proceeds by a few rows at a time, so that most of the work is in `kernels`.
+All functions proceed by a few rows at a time, so that most of the work is in `kernels`.
 """
 
 from __future__ import annotations

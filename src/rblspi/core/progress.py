@@ -15,7 +15,7 @@ LINE_EVERY = 30.0
 
 
 def say(message: str) -> None:
-    """Print a line to standard error, after our name."""
+    """Print a line to standard error, after the name of this program."""
     print(f"rblspi: {message}", file=sys.stderr, flush=True)
 
 

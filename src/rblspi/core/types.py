@@ -1,4 +1,4 @@
-"""Names for the arrays that signatures speak of."""
+"""Names of array types for signatures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compiled dynamics, and the adapter that makes a Gymnasium environment of them."""
+"""Compiled dynamics, and the adapter that turns them into a Gymnasium environment."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from rblspi.environments.rendering import Canvas
 class Dynamics(NamedTuple):
     """An environment as compiled functions over a vector of floats.
 
-    ``reset(parameters, state, rng)`` writes a first state into ``state``, and
-    ``step(parameters, state, action, rng)`` advances it in place and returns ``(reward,
-    terminated, truncated)``. The observation is the first entries of the state: all of them,
-    unless the observation space is smaller. Functions see the parameters as one array, so that
-    another constant needs no new compilation.
+    ``reset(parameters, state, rng)`` writes a first state into ``state``, and ``step(parameters,
+    state, action, rng)`` advances it in place and returns ``(reward, terminated, truncated)``. The
+    observation is the first entries of the state: all of them, unless the observation space is
+    smaller. Functions see the parameters as one array, so that changing a constant needs no new
+    compilation.
     """
 
     reset: Callable[..., None]
@@ -34,9 +34,9 @@ class Dynamics(NamedTuple):
 class CompiledEnvironment(gym.Env[Any, Any]):
     """A Gymnasium environment whose dynamics are compiled functions.
 
-    Agents of this library run such an environment inside compiled code; everybody else uses
-    it as any other environment. Make your own by passing `Dynamics` whose functions are
-    decorated with `rblspi.jit`.
+    Agents of this library run such an environment inside compiled code; other code uses it like any
+    other environment. Make your own by passing `Dynamics` whose functions are decorated with
+    `rblspi.jit`.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ class Domain(CompiledEnvironment):
 
 #: methods that compiled code replaces: a subclass with its own has to run as Python
 _REPLACED = ("reset", "step", "observation")
-#: the wrappers of `gymnasium.make`, which the compiled loop makes needless
+#: the wrappers of `gymnasium.make`, which the compiled loop does not need
 _HARMLESS_WRAPPERS = (
     gym.wrappers.TimeLimit,
     gym.wrappers.OrderEnforcing,
@@ -177,7 +177,7 @@ def runs_compiled(env: gym.Env[Any, Any]) -> bool:
 
 
 def _overrides(env: gym.Env[Any, Any]) -> bool:
-    """Whether a method was replaced on this very object."""
+    """Whether a method was replaced on this instance."""
     return not vars(env).keys().isdisjoint(_REPLACED)
 
 

@@ -10,8 +10,9 @@ length l of the pole, and the total mass M = cart_mass + pole_mass,
 
 followed by one Euler step of ``time_step`` seconds: positions move with the old velocities.
 
-The reward is 1 a step, and 0 for the one that fails, with the pole at pi / 6 or more from the
-vertical or the cart at 2.4 or more from the middle. Failing ends the episode.
+The agent fails if the pole is at pi / 6 or more from the vertical, or the cart at 2.4 or more from
+the middle. The reward is 0 for the step that fails, which ends the episode, and 1 for any other
+step.
 
 References
 ----------
@@ -77,14 +78,14 @@ def step(parameters: Array, state: Array, action: int, rng: Any) -> tuple[float,
 class CartPole(Domain):
     """Cart pole; action 0 pushes the cart left, action 1 right.
 
-    The state that fails lies past a limit, and nothing limits the velocities, so the
+    The last state of a failure lies past a limit, and the velocities are unlimited, so the
     observation space has no bounds: give your basis the range of interest, for example
     ``high=[2.4, 2.5, pi / 6, 2.5]`` and ``low`` its negative.
 
     Parameters
     ----------
     gravity, cart_mass, pole_mass, length : float
-        The length is half that of the pole.
+        ``length`` is half the length of the pole.
     force, time_step : float
         Newtons of a push, and seconds between actions.
     edge, fall_angle, start : float

@@ -1,4 +1,4 @@
-"""Cart-pole swing-up: swing a hanging pole up and keep it there, where every push costs.
+"""Cart-pole swing-up: swing a hanging pole up and keep it there; every push costs.
 
 The cart and the pole are those of `cart_pole`, with an Euler step of 0.01 seconds, and the actions
 0, 1 and 2 push to the left, not at all, and to the right. The pole starts hanging down. A push
@@ -6,12 +6,13 @@ costs 0.1. A step after which the pole is upright, slow and near the middle,
 
     cos(theta) > height,  |theta'| < slow,  |p| < centre
 
-is rewarded by 1. Without a plan to get there it is best to do nothing, for a return of 0. The
-episode terminates where the cart leaves its track.
+has the reward 1. An agent that has not found this reward does best to do nothing, for a return of
+0. The episode terminates where the cart leaves its track.
 
 The state is (p, p', cos(theta), sin(theta), theta'): continuous where the angle jumps from pi to
--pi, bounded, and with the height as a component, so that a basis sees where rewards are. The bounds
-of the two velocities, which the physics would not have, are beyond what a good policy needs.
+-pi, bounded, and with the height as a component, so that a basis sees where rewards are. The
+physics does not bound the two velocities; the bounds here exceed the velocities that a good policy
+needs.
 
 References
 ----------
@@ -94,7 +95,7 @@ class CartPoleSwingUp(Domain):
     Parameters
     ----------
     gravity, cart_mass, pole_mass, length : float
-        The length is half that of the pole.
+        ``length`` is half the length of the pole.
     force, time_step : float
         Newtons of a push, and seconds of an Euler step.
     edge, start : float
@@ -103,12 +104,12 @@ class CartPoleSwingUp(Domain):
         The pole is rewarded where its cosine is above ``height``, its angular velocity below
         ``slow`` and the cart less than ``centre`` from the middle: the difficulty.
     move_cost : float
-        Of every push.
+        Cost of every push.
     max_velocity, max_spin : float
         Bounds of the velocities of the cart and of the pole.
     hold : int
-        Euler steps for which every action is held. Make the limit of episodes shorter by the same
-        factor, ``gym.make(..., hold=10, max_episode_steps=100)``, to have the same task.
+        Euler steps for which every action is held. Divide the limit of episodes by the same factor,
+        ``gym.make(..., hold=10, max_episode_steps=100)``, to have the same task.
     """
 
     metadata = Domain.metadata | {"render_fps": 100}

@@ -1,8 +1,8 @@
 """Chain walk: states in a row, two noisy moves, and a reward for being at either end.
 
-An action moves one state to the left or to the right; with probability ``failure`` it moves
-the other way. A move beyond an end stays there. The reward is that of the state in which the
-action is taken, and an episode never ends by itself.
+An action moves one state to the left or to the right; with probability ``failure`` it moves the
+other way. A move beyond an end stays there. The reward belongs to the state in which the action is
+taken, and an episode never ends by itself.
 
 References
 ----------

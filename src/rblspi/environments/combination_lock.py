@@ -2,12 +2,12 @@
 
 The lock has H positions in a row and A actions. At each position one action, drawn once, leads on
 to the next; at the last position it opens the lock for a reward of 1. Any other action pays a small
-bribe and leads into a dead end of the same length, from which no position of the lock can be
-reached any more and where there is nothing to be had. With probability ``slip`` the action that is
-carried out is drawn at random. An episode terminates after H steps.
+bribe and leads into a dead end of the same length, from which the lock cannot be reached any more
+and in which all rewards are 0. With probability ``slip`` the action that is carried out is drawn at
+random. An episode terminates after H steps.
 
 The observation is the position h, or H + h in the dead end. An agent that acts at random opens the
-lock once in about A^H episodes, and is paid for not trying.
+lock once in about A^H episodes, and the bribes teach it not to try.
 
 References
 ----------
@@ -38,10 +38,11 @@ class CombinationLock(FiniteEnvironment):
     slip : float
         Probability with which the action that is carried out is drawn at random.
     bribe : float
-        Reward for a wrong action, once an episode. The larger it is, the more it misleads. Below 1
-        the combination is the best policy without a discount, as a bribe can be had later as well.
+        Reward for a wrong action, once an episode. The larger it is, the more it misleads. Below 1,
+        and without a discount, the combination is the best policy, because the bribe can also be
+        taken later.
     combination_seed : int
-        Of the draw of the right actions.
+        Seed for the draw of the right actions.
     """
 
     def __init__(

@@ -12,15 +12,15 @@ from gymnasium.envs.registration import EnvSpec
 from gymnasium.vector import SyncVectorEnv, VectorEnv
 from gymnasium.vector.utils import iterate
 
-#: arguments of `gymnasium.make_vec` that it leaves among those of the environment
+#: arguments of `gymnasium.make_vec` that it leaves in the environment's arguments
 _OF_MAKE_VEC = ("num_envs", "vectorization_mode", "vector_kwargs", "max_episode_steps")
 
 
 class Copies(gym.Env[Any, Any]):
-    """The copies in a vector environment: all of them for an agent that learns, or the first one.
+    """The copies in a vector environment.
 
-    An agent learns from all copies, see `rblspi.rollout.session`. Stepped as a single
-    environment, it is the first copy, and the others get the same actions.
+    An agent learns from all copies, see `rblspi.rollout.session`. Used as a single environment, it
+    shows the first copy, and the others get the same actions.
 
     Parameters
     ----------
@@ -40,12 +40,12 @@ class Copies(gym.Env[Any, Any]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        """Begin new episodes in all copies; the observation of the first."""
+        """Begin new episodes in all copies, and return the first one's observation."""
         observations, infos = self.vector.reset(seed=seed, options=options)
         return next(self.apart(observations)), info_of(infos, 0)
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """Step all copies; what the first one returned."""
+        """Step all copies, and return the first one's result."""
         actions = np.full(self.vector.num_envs, action)
         observations, rewards, terminated, truncated, infos = self.vector.step(actions)
         first, info = next(self.apart(observations)), info_of(infos, 0)
@@ -63,7 +63,7 @@ class Copies(gym.Env[Any, Any]):
 
 
 def info_of(infos: Mapping[str, Any], place: int) -> dict[str, Any]:
-    """What the ``infos`` of a vector environment say about one copy."""
+    """The part of a vector environment's ``infos`` that is about one copy."""
     found = {}
     for name, values in infos.items():
         says = infos.get(f"_{name}")
@@ -74,7 +74,7 @@ def info_of(infos: Mapping[str, Any], place: int) -> dict[str, Any]:
 
 
 def _spec_of_one(vector: VectorEnv[Any, Any, Any]) -> EnvSpec | None:
-    """How to make one of the copies; None where nobody knows."""
+    """The specification of one copy; None if it is unknown."""
     if isinstance(vector.unwrapped, SyncVectorEnv):
         return vector.unwrapped.envs[0].spec
     if vector.spec is None:

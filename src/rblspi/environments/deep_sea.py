@@ -1,16 +1,16 @@
 """Deep sea: a treasure at the end of one long sequence of actions that cost something.
 
 The states are the cells of an N x N grid. Episodes start at the top left, and every step goes one
-row down and one column to the left or to the right, as far as the grid reaches. Which of the two
-actions goes right is drawn for each cell. Going right costs 0.01 / N; going right in the bottom
-right cell, which only an agent that has always gone right comes to, finds the treasure of 1. An
+row down and one column to the left or to the right, within the grid. Which of the two actions goes
+right is drawn for each cell. Going right costs 0.01 / N; going right in the bottom right cell,
+which only an agent that has always gone right reaches, finds the treasure, a reward of 1. An
 episode terminates after N steps.
 
 In the stochastic variant a move to the right fails with probability 1 / N and leaves the column as
-it is, and what is found in the two corners at the bottom has standard normal noise.
+it is, and the rewards in the two bottom corners have standard normal noise.
 
-An episode is bad if the agent went left in a cell of the diagonal. Without chance, these are the
-episodes that do not find the treasure.
+An episode is bad if the agent went left in a cell of the diagonal. In the deterministic variant,
+these are the episodes that do not find the treasure.
 
 References
 ----------
@@ -44,11 +44,11 @@ class DeepSea(FiniteEnvironment):
     stochastic : bool
         Whether moves to the right may fail, and the corners at the bottom are noisy.
     move_cost : float
-        Of an episode that always goes right.
+        Total cost of an episode that always goes right.
     randomise_actions : bool
         Whether the action that goes right is drawn for each cell; otherwise it is 1.
     mapping_seed : int
-        Of this draw.
+        Seed for this draw.
     """
 
     def __init__(

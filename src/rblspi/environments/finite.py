@@ -1,4 +1,4 @@
-"""Environments with finitely many states: tables that are stepped through and solved exactly.
+"""Environments with finitely many states, as tables that can be solved exactly.
 
 A `Table` has the rewards of every state and action and up to three outcomes with their
 probabilities. The compiled steps, the transition probabilities P(s' | s, a) and the expected
@@ -24,9 +24,9 @@ from rblspi.core.compiled import jit
 from rblspi.core.types import Array, Integers, Mask, Matrix, Vector
 from rblspi.environments.base import CompiledEnvironment, Dynamics
 
-#: how much better an action has to be to replace another one: more than rounding makes it
+#: how much better an action has to be to replace another one: more than rounding errors
 _CLEARLY = 1e-11
-#: a threshold that every number is below: no random number is drawn
+#: a threshold above every random number, for which none is drawn
 ALWAYS = np.inf
 #: places in the state of a table that counts
 PLACE, COUNT = range(2)
@@ -38,7 +38,7 @@ _ENTRY = 9
 
 
 class Table(NamedTuple):
-    """What every action in every state does.
+    """The effect of every action in every state.
 
     A uniform number below the first threshold leads to the first outcome, one below the second to
     the second, and any other to the third. `ALWAYS` as the first threshold draws no number.
@@ -49,7 +49,7 @@ class Table(NamedTuple):
     below: Array  # thresholds of a uniform number                      (states, actions, 2)
     terminal: Mask  # whether the step ends the episode                 (states, actions)
     noise: Matrix  # standard deviations of the rewards                 (states, actions)
-    counted: Matrix  # what the step adds to the second number of a state  (states, actions)
+    counted: Matrix  # added to the second number of a state by the step  (states, actions)
 
     @classmethod
     def certain(cls, rewards: Matrix, following: ArrayLike) -> Self:
@@ -76,7 +76,7 @@ def reset(parameters: Array, state: Array, rng: Any) -> None:
 
 @jit
 def step(parameters: Array, state: Array, action: int, rng: Any) -> tuple[float, bool, bool]:
-    """Look up what the action does; with the probability of a slip, another one is carried out."""
+    """Look up the effect of the action, or of a random one with the probability of a slip."""
     actions, limit, slip = int(parameters[1]), parameters[3], parameters[4]
     if slip > 0.0 and rng.random() < slip:
         action = int(rng.random() * actions)
@@ -180,7 +180,7 @@ class FiniteEnvironment(CompiledEnvironment):
         """Q of the best policy, shape (states, actions).
 
         Policy iteration, from the policy that value iteration finds in as many sweeps as there
-        are states. In a problem that is over by then, this one is the best already.
+        are states. If all episodes end within so many steps, this policy is optimal already.
         """
         self._require_discount(discount)
         transitions, rewards = self.transition_probabilities(), self.expected_rewards()
@@ -203,7 +203,7 @@ class FiniteEnvironment(CompiledEnvironment):
         return float(self.optimal_action_values(1.0)[0].max())
 
     def optimal_average_reward(self) -> float:
-        """The largest mean reward of a step in the long run.
+        """The largest long-run mean reward per step.
 
         Policy iteration with the gain g and the bias h of a policy, g + h = R_pi + P_pi h. It needs
         an environment in which every policy comes back to state 0.
@@ -214,7 +214,7 @@ class FiniteEnvironment(CompiledEnvironment):
         states = np.arange(len(rewards))
         policy = rewards.argmax(axis=1)
         while True:
-            # The bias is relative to that of state 0, whose place the gain takes.
+            # The bias is relative to state 0, and the gain takes the place of that state's bias.
             system = np.eye(len(states)) - transitions[policy, states]
             system[:, 0] = 1.0
             bias = np.linalg.solve(system, rewards[states, policy])
@@ -244,7 +244,7 @@ def _state_values(transitions: Array, rewards: Matrix, policy: Integers, discoun
 
 
 def _improved(policy: Integers, action_values: Matrix) -> Integers:
-    """The greedy policy, where it is clearly better, so that equal actions do not alternate."""
+    """Switch to the greedy action where it is clearly better; equal actions do not alternate."""
     states = np.arange(len(policy))
     scale = max(float(np.ptp(action_values)), 1e-300)
     gain = action_values.max(axis=1) - action_values[states, policy]

@@ -9,7 +9,7 @@ velocity. With a = 1 / (pendulum_mass + cart_mass) and a force u on the cart,
 where m is the mass of the pendulum and l half its length. The force is -force, 0 or +force
 for the actions 0, 1 and 2, plus uniform noise drawn once a step and held during it. One step
 is one fourth-order Runge-Kutta step of ``time_step`` seconds, or one Euler step. Large steps make
-the integrator part of the problem: at 0.1 s another one gives a slightly different domain.
+the integrator part of the problem: at 0.1 s another integrator gives a slightly different domain.
 
 The reward is 0, and -1 for the step after which the pendulum is at pi / 2 or more from the
 vertical: it has fallen, and the episode ends.
@@ -91,14 +91,14 @@ class InvertedPendulum(Domain):
     Parameters
     ----------
     gravity, pendulum_mass, cart_mass, length : float
-        The length is half that of the pendulum.
+        ``length`` is half the length of the pendulum.
     force, noise, time_step : float
-        Newtons of a push, its uniform noise, between -noise and noise, and seconds between actions.
+        Newtons of a push, bound of its uniform noise, and seconds between actions.
     fall_angle, start : float
         Angle and velocity start uniformly between -start and start.
     step_reward, fall_reward : float
     order : {4, 1}
-        Of the integrator: 4 for Runge and Kutta's, 1 for Euler's.
+        Order of the integrator: 4 for Runge and Kutta's, 1 for Euler's.
     """
 
     metadata = Domain.metadata | {"render_fps": 10}

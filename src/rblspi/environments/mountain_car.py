@@ -53,7 +53,7 @@ def step(parameters: Array, state: Array, action: int, rng: Any) -> tuple[float,
 
 @dataclass(eq=False, repr=False)
 class MountainCar(Domain):
-    """Mountain car with the reward of every step and of the goal as arguments.
+    """Mountain car; the rewards of a step and of the goal are arguments.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ class MountainCar(Domain):
     def draw(self, canvas: Canvas) -> None:
         """Draw the car on its hill, with a wall on the left and a flag at the goal."""
         position = self.state[0]
-        goal, bumper = self.goal, self.wall - 0.11  # the position is that of the middle of the car
+        goal, bumper = self.goal, self.wall - 0.11  # the position is the middle of the car
         canvas.view(bumper - 0.06, goal + 0.14, -0.46, 0.76)
         road = np.linspace(canvas.left, canvas.right, 200)
         outline = np.column_stack([road, _height(road)])

@@ -7,7 +7,7 @@ going right in the rightmost. Episodes start in the second state from the left.
 An agent sees N + 9 states in an episode and so makes N + 8 steps. Always going right reaches the
 rightmost state in N - 2 of them and has the return 10; such an episode is optimal. An agent that
 acts at random needs about 2^N episodes to see one. The end of an episode is a time limit:
-it is truncated and never terminates, because the position says nothing of the time that is left.
+it is truncated and never terminates, because the position does not tell the time that is left.
 
 References
 ----------

@@ -96,7 +96,7 @@ class PuddleWorld(Domain):
     goal : float
         The goal is x + y >= goal.
     radius, penalty : float
-        Of every puddle, and for each unit of depth in it.
+        Radius of every puddle, and penalty for each unit of depth in it.
     step_reward, goal_reward : float
     puddles : sequence of (x1, y1, x2, y2)
         The segment in the middle of each puddle.
@@ -132,7 +132,8 @@ class PuddleWorld(Domain):
         canvas.view(-0.04, 1.04, -0.08, 1.04)
         square = [(0.0, 0.0), (1.0, 0.0), (1.0, 1.0), (0.0, 1.0)]
         canvas.polygon(square, fill="white")
-        # Contours from the rim to the middle; drawing all puddles at each keeps the union's.
+        # Contours run from the rim to the middle; each level draws all puddles, so that their union
+        # shows.
         for level in np.linspace(0.0, 1.0, 20, endpoint=False):
             shade = mixed("#deebf7", "#4280bb", level)
             for puddle in np.reshape(self.puddles, (-1, 4)):

@@ -1,7 +1,6 @@
 """Pictures of an environment: a canvas to draw on, and carts with poles.
 
-Matplotlib is imported when the first picture is drawn: an environment that is only learnt in does
-not need it.
+Matplotlib is imported when the first picture is drawn: learning without pictures does not need it.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ def mixed(first: str, second: str, share: float) -> ColorType:
 
 
 class Canvas:
-    """A picture in the making; later shapes cover earlier ones.
+    """A canvas; later shapes cover earlier ones.
 
     Positions, radii and shapes are in the coordinates of the `view`, whose y axis points up;
     the size of the picture, the widths of lines and the sizes of letters are in pixels. ``left``,
@@ -157,9 +156,9 @@ class Canvas:
 
 
 def drawn_sizes(edge: float, length: float) -> tuple[float, float]:
-    """Sizes of the pole and of the cart in a picture of a track that reaches to the edge.
+    """Sizes of the pole and of the cart in a picture of a track with these edges.
 
-    The pole is drawn longer than it is, or it would be small beside the track.
+    The pole is drawn longer than it is, because it would look small beside the track.
     """
     return 1.6 * edge / 2.4 * length / 0.5, 0.25 * edge / 2.4
 

@@ -33,7 +33,7 @@ AHEAD, BACK, AT_END = 0.35, 0.05, 0.6
 class RiverSwim(Row):
     """River swim; action 0 goes left, with the current, and 1 right, against it.
 
-    `optimal_average_reward` is the most that a step can bring on average.
+    `optimal_average_reward` is the largest possible mean reward per step.
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ class Row(FiniteEnvironment):
     rewards : ndarray, shape (states, 2)
         For taking an action in a state.
     moves : ndarray, shape (states, 2, 3)
-        By how many places the outcomes of an action move.
+        Number of places that each outcome of an action moves.
     below : ndarray, shape (states, 2, 2)
         The thresholds of the outcomes, see `Table`.
     start : int, optional
@@ -52,7 +52,7 @@ class Row(FiniteEnvironment):
     def draw(self, canvas: Canvas) -> None:
         """Draw a row of cells: rewarded ones are tinted, the present one holds a disc.
 
-        States that do not fit go on in further rows below.
+        States that do not fit continue in further rows below.
         """
         rewards, here = self.table.rewards.max(axis=1), int(self.state[0])
         states, columns = len(rewards), min(len(rewards), _CELLS_IN_A_ROW)

@@ -1,9 +1,9 @@
-"""Observation spaces: their observations as vectors, their bounds, and themselves as plain data.
+"""Observation spaces: observations as vectors, bounds, and descriptions as plain data.
 
 A Tuple or a Dict whose parts are all discrete becomes the vector of their values, as in a
 MultiDiscrete space, so that a table can have an entry for every combination. Any other Tuple or
 Dict is flattened by `gymnasium.spaces.flatten`: its discrete parts become indicators. The part
-``action_mask`` of a Dict says which actions are allowed, and belongs to no vector.
+``action_mask`` of a Dict says which actions are allowed, and is left out of the vector.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from rblspi.core.types import Allowed, Array, Mask, Vector
 
 #: the part of a Dict observation, and the entry of ``info``, that says which actions are allowed
 ACTION_MASK = "action_mask"
-#: how deep Tuple and Dict spaces may lie in one another in a file
+#: how deeply Tuple and Dict spaces in a file may be nested
 _DEEPEST = 8
-#: what a file tells of each space without parts: the arguments of its constructor
+#: the constructor arguments that a file holds for each space without parts
 _ARGUMENTS = {
     "Discrete": ("n", "start"),
     "MultiDiscrete": ("nvec", "start"),
@@ -40,7 +40,7 @@ _NOT_NUMBERS = (
 
 
 def vector_space(space: gym.Space[Any]) -> Box | Discrete | MultiDiscrete:
-    """The space of the vectors, or of the arrays and numbers where observations are such already.
+    """The space of the vectors; a space of arrays or numbers stays as it is.
 
     Raises
     ------
@@ -70,8 +70,8 @@ def as_vector(space: gym.Space[Any], observation: Any) -> Vector:
     Raises
     ------
     TypeError, ValueError
-        If it does not consist of numbers, or has another shape than the space: a picture on its
-        side has as many numbers as an upright one. Axes of length 1 do not count.
+        If it does not consist of numbers, or has another shape than the space: a rotated picture
+        has equally many numbers. Axes of length 1 do not count.
     """
     if not isinstance(space, Tuple | Dict):
         return _numbers(space, observation).ravel()
@@ -84,8 +84,8 @@ def as_vector(space: gym.Space[Any], observation: Any) -> Vector:
 def as_vectors(space: gym.Space[Any], observations: Any) -> Any:
     """An observation, shape (d,), or a batch of them, (N, d), as features take them.
 
-    A batch of a Tuple or a Dict is one of arrays, as vector environments give it, or a list of
-    observations. Arrays of numbers are vectors already.
+    A batch of a Tuple or a Dict is a Tuple or Dict of arrays, as vector environments give it, or a
+    list of observations. Arrays of numbers are vectors already.
     """
     plain = isinstance(observations, np.ndarray) and observations.dtype != object
     if plain or not isinstance(space, Tuple | Dict):
@@ -126,7 +126,7 @@ def has_image(space: gym.Space[Any]) -> bool:
 
 
 def _numbers(space: gym.Space[Any], observation: Any) -> Array:
-    """An observation as an array of the shape of its space, but for axes of length 1."""
+    """An observation as an array of the shape of its space, except for axes of length 1."""
     try:
         array = np.asarray(observation, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -233,7 +233,7 @@ def action_mask(
 ) -> Any | None:
     """The mask in ``info["action_mask"]`` or in ``observation["action_mask"]``; None for neither.
 
-    Of a batch of observations it has a row for each.
+    For a batch, the mask has a row for each observation.
     """
     if info is not None and ACTION_MASK in info:
         return info[ACTION_MASK]
@@ -247,7 +247,7 @@ def action_mask(
 
 
 def checked_masks(masks: Any, actions: int, rows: int) -> Allowed:
-    """Masks as rows of 0 and 1, shape (rows, actions), of which each allows something."""
+    """Masks as rows of 0 and 1, shape (rows, actions); each row must allow an action."""
     array = np.asarray(masks)
     if array.shape != (rows, actions) and (rows > 1 or array.shape != (actions,)):
         raise ValueError(
@@ -267,7 +267,7 @@ def checked_masks(masks: Any, actions: int, rows: int) -> Allowed:
 
 
 def describe_space(space: gym.Space[Any]) -> dict[str, Any]:
-    """Everything that `space_from` needs."""
+    """The description of a space, from which `space_from` makes it again."""
     name = type(space).__name__
     if isinstance(space, Tuple):
         return {"space": name, "parts": [describe_space(part) for part in space.spaces]}
@@ -282,7 +282,7 @@ def describe_space(space: gym.Space[Any]) -> dict[str, Any]:
 
 
 def space_from(description: Mapping[str, Any], depth: int = 0) -> gym.Space[Any]:
-    """The space of a description, which lies inside ``depth`` others.
+    """The space of a description that is nested in ``depth`` others.
 
     Raises
     ------

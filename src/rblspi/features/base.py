@@ -29,12 +29,12 @@ class Features(NamedTuple):
     """phi: observation -> R^n, in a form that compiled code can call.
 
     ``function(parameters, observation, out)`` writes phi(observation) into ``out``. It is compiled
-    if the basis can be, and a plain Python function otherwise. Where it is faster than calling
-    that for every row, ``batch_function`` maps observations, shape (N, d), to features, (N, n).
+    if the basis can be, and a plain Python function otherwise. An optional ``batch_function``,
+    faster than a call for every row, maps observations, shape (N, d), to features, (N, n).
 
     ``constant`` has weights u of the constant function: phi(s)'u = 1 for every s. None means that
-    the features have no such weights, or that they are not known. ``stages`` is what the features
-    are composed of; a user's own function has none.
+    the features have no such weights, or that they are not known. ``stages`` are the primitives
+    that the features are composed of; a user's own function has none.
     """
 
     function: Callable[[Vector, Vector, Vector], None]

@@ -20,10 +20,10 @@ from rblspi.features.primitives import CIRCLE, LINE, PAIR, first_components
 Bound = float | Sequence[float] | None
 Counts = int | Sequence[int]
 Angles = int | Sequence[int] | None
-#: components that are angles, such as 2, and pairs of them that are one, such as (0, 1)
+#: components that are angles, such as 2, and pairs that are the cosine and the sine of one: (0, 1)
 AnglesAndPairs = int | Sequence[int | Sequence[int]] | None
 
-#: of x^2 + y^2 = 1 where x and y are rounded to float32
+#: error of x^2 + y^2 = 1 where x and y are rounded to float32
 _ROUNDING = 1e-6
 
 
@@ -139,8 +139,9 @@ def find_angles(
 ) -> tuple[int | tuple[int, int], ...]:
     """The angles in observations within these bounds, which may be infinite.
 
-    Those are components with the bounds -pi and pi, and neighbours that lie on the unit circle in
-    all that ``scout`` returns, shape (N, d). It is called only where the bounds allow such pairs.
+    Angles are components with the bounds -pi and pi, and neighbours that lie on the unit circle in
+    all observations that ``scout`` returns, shape (N, d). ``scout`` is called only if the bounds
+    allow such pairs.
     """
     single = circles(low, high)
     free = (np.isclose(low, -1.0) & np.isclose(high, 1.0)) | is_unbounded(low, high)
@@ -149,7 +150,7 @@ def find_angles(
 
 
 def _on_unit_circle(seen: Matrix, free: Mask) -> list[tuple[int, int]]:
-    """Neighbours that lie on the unit circle, and on more of it than two indicators do."""
+    """Neighbours on the unit circle; one-hot indicators, with two values each, do not count."""
     pairs: list[tuple[int, int]] = []
     for d in range(seen.shape[1] - 1):
         x, y = seen[:, d], seen[:, d + 1]

@@ -1,4 +1,4 @@
-"""A basis is a composition of primitives: from it follow compiled features and an ONNX graph."""
+"""A basis is a composition of primitives, which yields compiled features and an ONNX graph."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from rblspi.core.types import Matrix, Vector
 from rblspi.features import primitives
 from rblspi.features.base import Features, constant_at
 
-#: numbers in the parameters before those of the stages: how many stages, and between them numbers
+#: header of the parameters: the number of stages, and of the numbers between them
 _HEAD = 2
-#: and before those of a stage: its code, its size, and how many parameters it has
+#: header of a stage's parameters: its code, its size, and the number of parameters
 _STAGE_HEAD = 3
 
 
@@ -23,17 +23,17 @@ def composed(
     one: bool = False,
     constant: Vector | None = None,
 ) -> Features:
-    """The features of stages, each of which computes with what the one before has written.
+    """Features from stages; the output of each stage is the input of the next.
 
     Parameters
     ----------
     shape : tuple of int
-        Of one observation.
+        Shape of one observation.
     *stages : Stage
     one : bool
-        Whether a constant 1 follows what the last stage writes.
+        Whether a constant 1 follows the output of the last stage.
     constant : ndarray, optional
-        As for `Features`; known if there is a one.
+        As for `Features`; it need not be given if ``one`` is true.
     """
     between = sum(stage.size for stage in stages[:-1])
     parts: list[Vector] = [np.array([len(stages), between])]
@@ -73,7 +73,7 @@ def _evaluate(parameters: Vector, observation: Vector, out: Vector) -> None:
 
 @jit_borrowing
 def _run(parameters: Vector, observation: Vector, between: Vector, out: Vector) -> None:
-    """One stage after the other; ``between`` takes what all but the last of them write."""
+    """Run the stages in order; ``between`` takes the output of all but the last."""
     stages, position, first, last = int(parameters[0]), _HEAD, 0, 0
     given = observation
     for i in range(stages):

@@ -1,4 +1,4 @@
-"""Bases from what a user passes, from text and from files, and back to text.
+"""Conversion of arguments, text and file contents to bases, and of bases to text.
 
 Text is never evaluated: arguments have to be literals.
 """

@@ -19,7 +19,7 @@ from rblspi.environments.spaces import observation_shape
 from rblspi.features.base import Basis, Features, constant_at
 from rblspi.features.bounds import counts_per_dimension
 
-#: observations in which a feature of the user's is the same if it is a constant
+#: observations in which a user's feature must be equal to count as constant
 SAMPLES = 8
 
 
@@ -167,7 +167,7 @@ def _sample(space: gym.Space[Any], seed: int = 0) -> Vector:
 
 
 def _constant(features: Features, space: gym.Space[Any]) -> Vector | None:
-    """Weights of the constant function, if a feature is the same in all of some observations."""
+    """Weights of the constant function, if a feature is equal in several random observations."""
     rows = np.array([features(_sample(space, seed)) for seed in range(SAMPLES)])
     same = np.flatnonzero((rows[0] != 0.0) & (rows == rows[0]).all(axis=0))
     if not len(same):

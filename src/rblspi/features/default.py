@@ -27,7 +27,7 @@ FIRST_RANDOM, LAST_RANDOM = 5, 12
 #: the most combinations of discrete values that become a table: with a few actions, the posterior
 #: over its weights is updated in milliseconds
 MOST_STATES = 1000
-#: by how much of the range that random actions come across a learning agent may exceed it
+#: margin for a learning agent, as a fraction of the range that random actions reach
 MARGIN = 0.25
 
 
@@ -40,8 +40,8 @@ def default_basis(space: gym.Space[Any], scout: Callable[[], Matrix]) -> Basis:
     than twenty a linear one.
 
     ``scout`` returns observations from the environment or the data, shape (N, d). It is called only
-    if a dimension has no bounds, which is then scaled to the range of these observations, and for
-    random Fourier features, which are scaled to it in all dimensions.
+    if a dimension has no bounds, or for random Fourier features. Dimensions without bounds, and all
+    dimensions of random Fourier features, are scaled to the range of these observations.
     """
     table = table_basis(space)
     if table is not None:
@@ -53,7 +53,7 @@ def default_basis(space: gym.Space[Any], scout: Callable[[], Matrix]) -> Basis:
 
 
 def table_basis(space: gym.Space[Any]) -> OneHot | None:
-    """The basis of discrete observations; None where others are better."""
+    """The basis of discrete observations; None if another basis is better."""
     vectors, states = vector_space(space), states_of(space)
     if isinstance(vectors, gym.spaces.Discrete):
         return OneHot()
@@ -63,9 +63,9 @@ def table_basis(space: gym.Space[Any]) -> OneHot | None:
 
 
 def with_bounds(basis: Basis, space: gym.Space[Any], scout: Callable[[], Matrix]) -> Basis:
-    """The basis, scaled to what is seen where neither it nor the space has bounds.
+    """The basis, scaled to the observed range where neither it nor the space has bounds.
 
-    A grid is also told the angles in what is seen. ``scout`` is as for `default_basis`.
+    A grid also gets the angles that the observations contain. ``scout`` is as for `default_basis`.
     """
     recipe: Any = basis
     if not (hasattr(recipe, "low") and hasattr(recipe, "high")):
@@ -86,7 +86,7 @@ def with_bounds(basis: Basis, space: gym.Space[Any], scout: Callable[[], Matrix]
 
 
 def _bounded(low: Vector, high: Vector, scout: Callable[[], Matrix]) -> tuple[Vector, Vector]:
-    """The bounds, with the range of what is seen in place of those that are missing."""
+    """The bounds; the observed range replaces missing ones."""
     unbounded = is_unbounded(low, high)
     if not unbounded.any():
         return low, high
@@ -95,17 +95,17 @@ def _bounded(low: Vector, high: Vector, scout: Callable[[], Matrix]) -> tuple[Ve
 
 
 def _seen_range(seen: Matrix) -> tuple[Vector, Vector]:
-    """A learning agent gets further than random actions do: hence a margin on either side."""
+    """A learning agent gets further than random actions do, so there is a margin on either side."""
     first, last = seen.min(axis=0), seen.max(axis=0)
     margin = np.maximum(MARGIN * (last - first), 1e-6)
     return first - margin, last + margin
 
 
 def random_features_over(low: Vector, high: Vector, seen: Matrix) -> RandomFourier:
-    """Random Fourier features for what is seen within bounds, which may be infinite.
+    """Random Fourier features scaled to the observations; bounds may be infinite.
 
-    The units of every dimension are the range of the observations with its margin. In these, the
-    width is the median distance between two of them.
+    The units of every dimension are the range of the observations with its margin. In these units,
+    the width is the median distance between two observations.
     """
     turning = circles(low, high)
     first, last = _seen_range(seen)
@@ -119,7 +119,7 @@ def random_features_over(low: Vector, high: Vector, seen: Matrix) -> RandomFouri
 
 
 def rescaled(basis: RandomFourier, space: gym.Space[Any], seen: Matrix) -> RandomFourier:
-    """The same random features, for what is seen: their units are its standard deviations.
+    """The same random features, in units of the observations' standard deviations.
 
     The width is the median distance between two observations. Angles keep their range.
     """
@@ -138,7 +138,7 @@ def rescaled(basis: RandomFourier, space: gym.Space[Any], seen: Matrix) -> Rando
 
 
 def _median_distance(seen: Matrix, unit: Vector, turning: Mask) -> float | None:
-    """Between an observation and the one half of all later, which have little to do with it."""
+    """The median distance of each observation to a nearly independent one, half the data later."""
     moved = np.abs(seen - np.roll(seen, len(seen) // 2, axis=0)) / unit
     moved = np.where(turning, np.minimum(moved, 1.0 - moved), moved)
     return float(np.median(np.linalg.norm(moved, axis=1))) or None

@@ -31,12 +31,12 @@ from rblspi.features.primitives import (
     turns,
 )
 
-#: in all, where their number is not given: a plan on them takes a tenth of a second
+#: default number of vertices in all: planning on them takes a tenth of a second
 VERTICES = 10_000
 
 
 class Grid(NamedTuple):
-    """The lines of a grid: a number for every coordinate in each field."""
+    """The lines of a grid; every field has a number for each coordinate."""
 
     vertices: Vector
     low: Vector
@@ -50,18 +50,18 @@ class Grid(NamedTuple):
 
     @property
     def parameters(self) -> Vector:
-        """The grid as compiled code has it."""
+        """The grid as parameters for compiled code."""
         return np.column_stack(self).ravel()
 
     @property
     def turning(self) -> Mask:
-        """Which coordinates go around a circle."""
+        """The coordinates that go around a circle."""
         turning: Mask = self.kinds != LINE
         return turning
 
     @property
     def cells(self) -> Vector:
-        """Their number along every coordinate: around a circle, one for every vertex."""
+        """The number of cells along every coordinate; around a circle, one for every vertex."""
         return np.where(self.turning, self.vertices, self.vertices - 1.0)
 
     def points(self) -> Matrix:
@@ -74,7 +74,7 @@ class Grid(NamedTuple):
         """Coordinates in units of the range, from low on; those on a circle are below 1."""
         found = (points - self.low) * (self.slope / self.cells)
         found[:, self.turning] %= 1.0
-        found[:, self.turning] %= 1.0  # of -1e-20 it was 1
+        found[:, self.turning] %= 1.0  # the first remainder of -1e-20 is 1
         return found
 
 
@@ -82,17 +82,17 @@ class Grid(NamedTuple):
 class Multilinear(Basis):
     """Linear interpolation between the vertices of a regular grid: a feature for every vertex.
 
-    The features of an observation are the shares that the corners of its cell have in it. They are
-    not negative and sum to 1, and the weights are values at the vertices. Observations outside the
-    bounds are treated as if they lay on them. The grid goes around the circle of an angle; where
-    two components are its cosine and sine, it has one dimension for both.
+    The features of an observation are the interpolation weights of the corners of its cell. They
+    are not negative and sum to 1, so the learnt weights are values at the vertices. Observations
+    outside the bounds are treated as if they lay on them. The grid goes around the circle of an
+    angle; where two components are its cosine and sine, it has one dimension for both.
 
     Parameters
     ----------
     vertices : int or sequence of int or None
-        Their number along each dimension of the grid, at least 2. On a line the first lies at low
-        and the last at high; on a circle low and high are the same vertex. None: the same number
-        along each, about 10,000 in all.
+        Number of vertices along each dimension of the grid, at least 2. On a line the first lies at
+        low and the last at high; on a circle low and high are the same vertex. None: the same
+        number along each, about 10,000 in all.
     low, high : float or sequence of float, optional
         Bounds; by default those of the observation space.
     angles : sequence of int and of pairs of int, optional

@@ -1,10 +1,10 @@
-"""What bases are composed of: each primitive has one compiled evaluator and one ONNX emitter.
+"""The primitives of bases: each has one compiled evaluator and one ONNX emitter.
 
-A primitive is three functions that stand together. The first makes a `Stage` of plain numbers. The
-evaluator ``(parameters, given, out)`` is compiled and writes what the stage computes of one vector.
-The emitter ``(graph, x, ...)`` adds the same to an ONNX graph for rows of such vectors; calling
-``graph(operator, *inputs)`` adds a node and returns the name of its output. ONNX Runtime lacks some
-operators in float64, such as the arc tangent. `composition` puts stages together.
+A primitive consists of three functions. The first makes a `Stage` of plain numbers. The evaluator
+``(parameters, given, out)`` is compiled and computes the output of the stage for one vector. The
+emitter ``(graph, x, ...)`` adds the same computation to an ONNX graph, for rows of such vectors;
+calling ``graph(operator, *inputs)`` adds a node and returns the name of its output. ONNX Runtime
+lacks some operators in float64, such as the arc tangent. `composition` puts stages together.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ class Stage(NamedTuple):
 
     code: int  # of the evaluator
     parameters: Vector  # of the evaluator
-    size: int  # how many numbers it writes
+    size: int  # length of its output
     emit: Callable[..., Any]  # from (graph, x) to a name, shape (N, size), or to `Active`
 
 
 class Active(NamedTuple):
-    """Rows of numbers most of which are 0, in an ONNX graph."""
+    """Sparse rows of numbers in an ONNX graph."""
 
-    places: str  # of the others, int64, shape (N, K); behind the last place stands one for nothing
-    values: Vector  # which they have, by place
+    places: str  # of nonzero numbers, int64, shape (N, K); a place past the end stands for none
+    values: Vector  # the nonzero numbers, by place
 
 
 def product(graph: Graph, x: str | Active, matrix: Matrix) -> str:
@@ -89,7 +89,7 @@ def _emit_scale(low: Vector, slope: Vector, least: float, most: float, graph: Gr
 
 
 def turns(kinds: Vector) -> Stage:
-    """A number for every coordinate, and two for one of the kind CIRCLE.
+    """One number for every coordinate, and two for a coordinate of the kind CIRCLE.
 
     On a LINE it is the component. A PAIR of a cosine and a sine becomes the angle t, by atan2. On a
     CIRCLE, u becomes cos(2 pi u) / (2 pi) and sin(2 pi u) / (2 pi).
@@ -289,7 +289,7 @@ def evaluate_monomials(parameters: Vector, given: Vector, out: Vector) -> None:
 def _emit_monomials(dimensions: int, pairs: Integers, graph: Graph, x: str) -> str:
     one = graph("Add", graph("Mul", _column(graph, x, 0), np.array(0.0)), np.array(1.0))
     out, size = graph("Concat", one, x, axis=1), 1 + dimensions
-    while len(pairs):  # as many as are made of features that are there already
+    while len(pairs):  # a block whose factors have been computed already
         there = (pairs < size).all(axis=1)
         count = len(pairs) if there.all() else int(there.argmin())
         factors = (graph("Gather", out, column, axis=1) for column in pairs[:count].T)
@@ -494,7 +494,7 @@ def evaluate_interpolation(parameters: Vector, given: Vector, out: Vector) -> No
 
 @jit_borrowing
 def interpolate(parameters: Vector, point: Vector, places: Integers, shares: Vector) -> None:
-    """The vertices around a point, which may have shares of 0, and what share each has in it.
+    """The vertices around a point and their interpolation weights, some of which may be 0.
 
     Both are written for the 2^d corners of the cell.
     """
@@ -503,10 +503,10 @@ def interpolate(parameters: Vector, point: Vector, places: Integers, shares: Vec
     for d in range(len(point)):
         vertices = int(parameters[NUMBERS * d])
         along = (point[d] - parameters[NUMBERS * d + 1]) * parameters[NUMBERS * d + 2]
-        cell, share = 0, 0.0  # also of what is not a number
+        cell, share = 0, 0.0  # also for NaN
         if parameters[NUMBERS * d + 3] != LINE:
             along %= vertices
-            if along < vertices:  # it is equal for -1e-20
+            if along < vertices:  # the remainder of -1e-20 is equal
                 cell = int(along)
                 share = along - cell
         elif along >= vertices - 1.0:
@@ -558,7 +558,7 @@ def cells(
     counts, displacements : ndarray, shape (grids, m)
         The number of cells and the displacement along each dimension.
     first : ndarray, shape (grids,)
-        A grid is over m neighbouring components from this one on.
+        The first of the m neighbouring components that each grid covers.
     active : float
     clipped : bool
         Whether values outside of a grid count as in its outermost cells; otherwise as in none.

@@ -1,4 +1,4 @@
-"""Random Fourier features: smooth functions in dimensions that are too many for a grid."""
+"""Random Fourier features: smooth functions of observations with too many dimensions for a grid."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ class RandomFourier(Basis):
         phi(s)'phi(t) = 1 + mean_i cos(w_i . (s - t))  ->  1 + exp(-|s - t|^2 / (2 width^2)),
 
     so that least squares in these features come close to those with Gaussians around every
-    observation. Their number does not depend on the dimension. Beyond the bounds the functions go
-    on in the same way; low and high only give the units.
+    observation. Their number does not depend on the dimension. The functions continue in the same
+    way beyond the bounds; low and high only set the units.
 
     Parameters
     ----------
     features : int
-        How many cosines and sines, an even number; there are half as many frequencies.
+        The number of cosines and sines together, which is even: each frequency has one of both.
     width : float or sequence of float, optional
         Standard deviation of the Gaussian in units of high - low: one number for all dimensions, or
         one for each. By default (d / 6)^1/2 in d dimensions, which is the root mean square of the
@@ -52,7 +52,7 @@ class RandomFourier(Basis):
         Dimensions that are a circle, of the length high - low, or 2 pi where there are no bounds.
         By default those with the bounds -pi and pi.
     seed : int
-        Of the frequencies. The same seed gives the same ones with every version of NumPy.
+        Seed of the frequencies. The same seed gives the same ones with every version of NumPy.
 
     References
     ----------

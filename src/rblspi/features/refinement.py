@@ -1,4 +1,4 @@
-"""Finer versions of a basis: what the basis cannot represent shows where they disagree with it."""
+"""Finer versions of a basis; where they disagree with it, the basis is too coarse."""
 
 from __future__ import annotations
 
@@ -90,10 +90,10 @@ def finer(basis: Basis, space: gym.Space[Any], observations: Matrix) -> list[Bas
     """Finer versions of a basis, for the places where the observations are.
 
     A table of discrete states cannot be refined: there are none. Any other basis over discrete
-    states has the table as its finer version. Over continuous states there are a grid with half as
-    many Gaussians more along each dimension, where the basis is such a grid and not too large; the
-    basis with Gaussians around some observations, as many as it has features or more; and cells
-    with as many observations each, in as few dimensions as lets them be small.
+    states has the table as its finer version. Over continuous states there are up to three kinds: a
+    grid with one and a half times as many Gaussians along each dimension, if the basis is such a
+    grid and not too large; the basis with Gaussians around some observations; and cells with
+    equally many observations, if there are few dimensions.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def finer(basis: Basis, space: gym.Space[Any], observations: Matrix) -> list[Bas
 
 
 def cells_of(observations: Matrix, bins: int) -> Cells:
-    """Cells that cut every dimension into bins with as many observations each."""
+    """Cells that cut every dimension into bins with equally many observations."""
     shares = np.arange(1, bins) / bins
     return Cells([np.unique(np.quantile(column, shares)) for column in observations.T])
 
@@ -123,8 +123,8 @@ def cells_of(observations: Matrix, bins: int) -> Cells:
 def with_centres(basis: Basis, observations: Matrix, count: int) -> WithCentres:
     """The basis with Gaussians around some observations, chosen at random.
 
-    In units of the observations' standard deviations, they are as wide as the median distance of a
-    centre from its nearest neighbours, two along each dimension.
+    In units of the observations' standard deviations, their width is the median distance from a
+    centre to its (2d)-th nearest neighbour in d dimensions.
     """
     rng = np.random.default_rng(0)
     unique = np.unique(observations.reshape(len(observations), -1), axis=0)
@@ -138,7 +138,7 @@ def with_centres(basis: Basis, observations: Matrix, count: int) -> WithCentres:
 
 
 def _finer_grid(basis: RBFGrid, space: gym.Space[Any]) -> RBFGrid:
-    """Half as many cells more in one dimension after the other, as far as the number allows."""
+    """One and a half times the cells in each dimension, as long as `MOST` is not exceeded."""
     dimensions = len(limits(space)[0])
     given = (basis.cells,) * dimensions if isinstance(basis.cells, int) else tuple(basis.cells)
     cells = list(given)

@@ -1,18 +1,18 @@
-"""The prior and the noise by the evidence: what makes the sums most probable.
+"""The prior and the noise that maximise the evidence, the probability of the sums.
 
-With A, b, C of `statistics`, let Sigma = A'C^-1 A and g = A'C^-1 b. The prior is N(0, I / alpha)
-in all directions but one: along the constant function, weights u, it is flat. How large values are
-in all says nothing about how much they differ, and a prior that drew them towards zero would spoil
-every interval where the discount is near 1.
+With A, b, C of `statistics`, let Sigma = A'C^-1 A and g = A'C^-1 b. The prior is N(0, I / alpha) in
+all directions but one: along the constant function, weights u, it is flat. The overall level of
+values says nothing about how much they differ, and a prior that drew this level towards zero would
+spoil every interval where the discount is near 1.
 
-Given the noise precision beta, the evidence of lambda = alpha / beta is, with the constant
-integrated out, Sigma' and g' what remains of Sigma and g in the other k - 1 directions, e_i the
-eigenvalues of Sigma' and q_i the components of g' along its eigenvectors,
+Let Sigma' and g' be the parts of Sigma and g in the other k - 1 directions, e_i the eigenvalues of
+Sigma', and q_i the components of g' along its eigenvectors. With the constant integrated out, and
+given the noise precision beta, the evidence of lambda = alpha / beta is
 
     ln p(b | lambda) = 1/2 sum_i (ln lambda - ln (e_i + lambda) + beta q_i^2 / (e_i + lambda)) + ...
 
-1 / beta is the mean squared TD error of the weights, for as many transitions as there are in excess
-of the weights that the data determine. The two are found in turn.
+1 / beta is the sum of squared TD errors, divided by the number of transitions less the number of
+weights that the data determine. lambda and beta are estimated in turn.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from rblspi.model.incremental import BLOCK_UPDATE, derive_normal
 from rblspi.model.posterior import Posterior, of_statistics
 from rblspi.model.statistics import Statistics, TDErrorSums
 
-#: rounds in which lambda and beta are found in turn; they settle in two or three
+#: rounds in which lambda and beta are estimated in turn; they settle in two or three
 ROUNDS = 4
 #: the least lambda, in units of the trace of Sigma: it makes the condition number about 1e12, which
 #: leaves four digits
 LEAST_PENALTY = 1e-12
 #: the largest lambda, in transitions with features of mean length. A prior that weighs as much as a
-#: transition draws the values of places that were seen a few times towards the others
+#: transition draws the values of rarely visited states towards the other values
 LARGEST_PENALTY = 0.01
 #: steps of ln lambda in the search for the best; the evidence is flat around its maximum, and a
-#: choice among few does not depend on rounding
+#: choice among few values does not depend on rounding
 SPACING = 0.5
 #: the least noise variance, as a fraction of the mean square of rewards: rounding errors
 LEAST_NOISE = 1e-14
@@ -59,7 +59,7 @@ def posterior_by_evidence(
     noise_precision: float | None = None,
     ridge: float = 1e-6,
 ) -> Posterior:
-    """The posterior with the precisions that are not given estimated.
+    """The posterior; a precision that is not given is estimated.
 
     ``constant`` has the weights u of the constant function, along which the prior is flat.
     """
@@ -67,7 +67,7 @@ def posterior_by_evidence(
     derive_normal(incremental)
     normal, given = incremental.normal, (prior_precision, noise_precision)
     alpha, beta = estimate_precisions(statistics, td_errors, normal, constant, *given)
-    # The method of the blocks takes the normal matrix as it is.
+    # The method BLOCK_UPDATE uses the normal matrix as it is.
     incremental = incremental._replace(penalty=alpha / beta, method=np.array([BLOCK_UPDATE]))
     flat = None if constant is None else constant / np.linalg.norm(constant)
     if flat is not None:
@@ -77,7 +77,7 @@ def posterior_by_evidence(
 
 
 def shrinkage(weights: int, constant: Vector | None) -> Matrix:
-    """The identity without the direction of the constant function: I - uu'/u'u, shape (k, k)."""
+    """The projection onto the complement of the constant function: I - uu'/u'u, shape (k, k)."""
     if constant is None:
         return np.eye(weights)
     return np.eye(weights) - np.outer(constant, constant) / (constant @ constant)
@@ -120,7 +120,7 @@ def estimate_precisions(
 
 
 class _Rotated(NamedTuple):
-    """Sigma' in its eigenvectors, and how the weights follow from a penalty."""
+    """The eigendecomposition of Sigma', which gives the weights for any penalty."""
 
     values: Vector  # e, not negative       (k - 1,) or (k,)
     vectors: Matrix  # in terms of weights  (k, k - 1) or (k, k)
@@ -142,9 +142,9 @@ class _Rotated(NamedTuple):
 def _without_constant(sigma: Matrix, g: Vector, constant: Vector | None) -> _Rotated:
     """Sigma and g without the constant function.
 
-    With Sigma = M'M and g = M'y, what is left of M and y is orthogonal to Mu. Where the discount is
-    near 1, Mu is small, and so are its rounding errors; those of Sigma u are not. Where Mu is
-    nothing but rounding errors, as without discount and terminal states, the data say nothing
+    With Sigma = M'M and g = M'y, the remaining parts of M and y are orthogonal to Mu. Where the
+    discount is near 1, Mu is small, and so are its rounding errors; those of Sigma u are not. Where
+    Mu consists of rounding errors, as without discount and terminal states, the data say nothing
     about the constant: its weight stays zero.
     """
     k = len(g)
@@ -183,7 +183,7 @@ def _complement(unit: Vector) -> Matrix:
 
 
 def _best_penalty(rotated: _Rotated, beta: float, largest: float) -> float:
-    """The lambda of the highest evidence; where it is the same for all, the largest."""
+    """The lambda of the highest evidence; the largest lambda if the evidence is constant."""
     values, squares = rotated.values, beta * rotated.target**2
 
     def cost(penalty: float) -> float:

@@ -39,7 +39,7 @@ from rblspi.model.statistics import Statistics, empty
 
 
 class Workspace(NamedTuple):
-    """Arrays to compute in; they hold nothing between calls."""
+    """Workspace; it holds nothing between calls."""
 
     x: Matrix  # X, rows by action          (capacity, n)
     u: Matrix  # C^-1 X', whitened or not   (n, capacity)
@@ -50,7 +50,7 @@ class Workspace(NamedTuple):
 
 
 class IncrementalPosterior(NamedTuple):
-    """The sums of a policy, and what the posterior needs of them.
+    """The sums of a policy, and the matrices that the posterior derives from them.
 
     With the method `RECOMPUTE` only the statistics are up to date between improvements.
     """
@@ -64,7 +64,7 @@ class IncrementalPosterior(NamedTuple):
     penalty: float  # lambda
     method: Integers  # RECOMPUTE, BLOCK_UPDATE or RANK_ONE  (1,)
     counters: Integers  # transitions, rebuilds, failed downdates, factors with jitter
-    jitter: Vector  # the most ever added to a diagonal to make it positive definite, (1,)
+    jitter: Vector  # largest jitter so far  (1,)
     workspace: Workspace
 
     def integer_ranges(self, actions: int) -> dict[str, tuple[ArrayLike, ArrayLike]]:
@@ -78,12 +78,12 @@ RECOMPUTE, BLOCK_UPDATE, RANK_ONE = range(3)
 #: places in `IncrementalPosterior.counters`
 TRANSITIONS, REBUILDS, FAILED_DOWNDATES, JITTERED = range(4)
 
-#: transitions after which what was updated is rebuilt from the sums
+#: transitions after which updated matrices are rebuilt from the sums
 REBUILD_EVERY = 5_000
 
 
 def fastest_method(period: int, weights: int) -> int:
-    """The method that takes the least time, for improvements this many transitions apart.
+    """The fastest method if improvements are this many transitions apart.
 
     The thresholds are measured, see docs/decisions/0003.
     """

@@ -1,4 +1,4 @@
-"""Bayesian regression of several outputs on the same inputs, with noise that is to be learnt, too.
+"""Bayesian regression of several outputs on the same inputs, with unknown noise covariance.
 
 Rows of outputs obey y = x'B + e, e ~ N(0, V), under the conjugate prior
 

@@ -32,7 +32,7 @@ from rblspi.model.incremental import (
 )
 from rblspi.model.statistics import Statistics
 
-#: correct digits of the mean below which `Posterior.warn_if_uncertain` speaks up
+#: correct digits of the mean below which `Posterior.warn_if_uncertain` warns
 FEW_DIGITS = 3.0
 
 
@@ -52,13 +52,13 @@ class Posterior:
 
     mean: Vector  # m                                            (k,)
     factor: Matrix  # R, upper triangular: beta R'R is S^-1      (k, k)
-    residual: float  # h - v'v: of the rewards, what no weights under this prior explain
+    residual: float  # h - v'v: the part of the rewards that the weights do not explain
     gram_factor: Array  # factors of the blocks of C + ridge I   (actions, n, n)
     prior_precision: float  # alpha
     noise_precision: float  # beta
     actions: int  # blocks of weights
-    jitter: float = 0.0  # the most that rounding made necessary to add to a diagonal
-    jitter_count: int = 0  # how often that happened
+    jitter: float = 0.0  # the largest jitter that rounding made necessary
+    jitter_count: int = 0  # how often jitter was necessary
     flat: Vector | None = None  # f: along it the prior is flat  (k,)
 
     @classmethod
@@ -122,7 +122,7 @@ class Posterior:
         return self.noise_precision * (self.factor.T @ self.factor)
 
     def covariance(self) -> Matrix:
-        """S, shape (k, k); samples and predictions do without it."""
+        """S, shape (k, k); samples and predictions do not need it."""
         identity = np.eye(len(self.mean))
         inverse: Matrix = cho_solve((self.factor, False), identity) / self.noise_precision
         return inverse
@@ -232,8 +232,8 @@ def _log_determinant(upper: Matrix) -> float:
 def _scaled_condition(upper: Matrix) -> float:
     """Condition number of R'R, scaled to a diagonal of ones, in the 1-norm as LAPACK estimates it.
 
-    Rounding in Cholesky factors does not depend on the units of the features, and so neither
-    should what is said about it.
+    Rounding in Cholesky factors does not depend on the units of the features, so this number should
+    not either.
     """
     scaled = upper / np.linalg.norm(upper, axis=0)
     norm = float(np.linalg.norm(scaled.T @ scaled, 1))

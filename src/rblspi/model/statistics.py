@@ -8,7 +8,7 @@ terminal) and d = e_a (x) x - gamma e_a' (x) y, k = n |A| long. For every action
 The Gram matrix of the action features is block-diagonal, so only its blocks are stored; the
 rewards are one more column of d. Statistics of the same policy and discount merge by adding.
 
-Transitions that take different times tau have a discount each, gamma^tau in place of gamma.
+If transitions take different times tau, each has its own discount, gamma^tau.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Statistics(NamedTuple):
 
 
 class TDErrorSums(NamedTuple):
-    """Sums that make the squared TD errors of any weights known, together with `Statistics`.
+    """Sums that give, together with `Statistics`, the squared TD errors of any weights.
 
     The TD error of a transition is delta = r - d'theta, so the sum of its squares is
 
@@ -140,8 +140,8 @@ def accumulate(
 ) -> None:
     """Add a batch of transitions to the sums, in place.
 
-    With X_a the features of the rows in which a was taken and X_aa', Y_aa' those of them which
-    go on with a',
+    With X_a the features of the rows in which a was taken and X_aa', Y_aa' the features before
+    and after transitions from a to the next action a',
 
         C_a += X_a'X_a       A_a += [X_a'X_a in block a] - gamma [X_aa''Y_aa' in block a']
         b_a += X_a'r
@@ -149,14 +149,14 @@ def accumulate(
     Parameters
     ----------
     statistics : Statistics
-        Changed, unless something is wrong with the batch.
+        Updated in place; unchanged if the batch is invalid.
     x, y : array-like, shape (N, n)
         Features of the states and of the next states, finite also where these are terminal.
     actions, rewards : array-like, shape (N,)
     next_actions : array-like of int, shape (N,)
-        What the policy under evaluation does next; -1 where the next state is terminal.
+        The next actions of the policy under evaluation; -1 where the next state is terminal.
     discount : float, or ndarray of shape (N,)
-        gamma, the same for all transitions in the sums, or that of each.
+        gamma: one for all transitions in the sums, or one for each.
     """
     for name in ("gram", "cross"):
         sums: Array = getattr(statistics, name)
@@ -182,7 +182,7 @@ def accumulate(
 
 
 def _discounted(y: Matrix, discount: float | Vector) -> tuple[Matrix, float]:
-    """Features of next states and a discount of all, also if every transition has its own."""
+    """Features of next states and one discount; discounts of transitions scale the features."""
     if np.ndim(discount) == 0:
         return y, check.fraction("discount", discount)
     discounts = _numbers("discount", discount, y.shape[:1])
@@ -217,7 +217,7 @@ def _require_shape(name: str, array: Array, shape: tuple[int | None, ...]) -> No
 
 
 def _require(name: str, array: NDArray[Any], fine: NDArray[np.bool_], what: str) -> None:
-    """Raise a ValueError that names the first row in which not everything is fine."""
+    """Raise a ValueError that names the first invalid row."""
     if not fine.all():
         row = int(np.argmin(fine.reshape(len(array), -1).all(axis=1)))
         raise ValueError(f"{name} in row {row} is {array[row].tolist()}: it must {what}")
