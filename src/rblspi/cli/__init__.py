@@ -71,7 +71,7 @@ def commands() -> dict[str, Command]:
 
 
 def command_line() -> Any:
-    """All commands, as Click has them."""
+    """All commands, as a group of Click."""
     group = typer.main.get_command(app)
     for name, command in commands().items():
         add(group, name, command)
@@ -79,7 +79,7 @@ def command_line() -> Any:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line; whatever goes wrong ends in one sentence and an exit code.
+    """Run the command line; every error ends in one sentence and an exit code.
 
     With ``RBLSPI_DEBUG=1`` in the environment, every error also shows its traceback.
     """
@@ -116,12 +116,12 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 def _explain(error: BaseException, interrupted: bool) -> int:
     """Say what went wrong, and return the exit code."""
-    if isinstance(error, BrokenPipeError):  # whoever reads the output, such as head, has enough
+    if isinstance(error, BrokenPipeError):  # the reader of the output, such as head, has closed it
         return 0
     if os.environ.get("RBLSPI_DEBUG"):
         traceback.print_exception(error)
     if interrupted or isinstance(error, KeyboardInterrupt):
-        say("interrupted")  # which a package may turn into an error of its own
+        say("interrupted")  # some packages turn it into another error
         return INTERRUPTED
     if hasattr(error, "format_message"):  # a wrong option or argument
         context = getattr(error, "ctx", None)
@@ -176,5 +176,5 @@ def _package(module_globals: dict[str, Any]) -> str:
 
 
 def _say(message: str, hint: str = "") -> None:
-    """One line on the error stream, without a full stop before the hint."""
+    """Print one line to standard error, without a full stop before the hint."""
     say(" ".join(message.split()).rstrip(".") + hint)

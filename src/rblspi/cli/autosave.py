@@ -1,4 +1,4 @@
-"""Save an agent while it learns, and whatever ends the run: signals, failures, power cuts."""
+"""Save an agent while it learns, so that it survives signals, failures and power cuts."""
 
 from __future__ import annotations
 
@@ -22,10 +22,11 @@ SAVE_EVERY = 60.0
 def autosaving(
     agent: Agent, file: Path | None, every: float | None = None
 ) -> Iterator[Callable[[], bool]]:
-    """Save the agent at once, now and then, and at the end, also if the learning fails.
+    """Save the agent at once, at intervals, and at the end, even if learning fails.
 
-    A signal lets the agent finish the steps under way. A second one breaks the learning off, but
-    never the saving. ``every`` is in seconds. Yields a function that tells whether a signal came.
+    After one signal, the agent finishes the steps under way. A second one interrupts the learning,
+    but never the saving. ``every`` is in seconds. Yields a function that tells whether a signal
+    came.
     """
     received, saving = 0, True
 
@@ -43,7 +44,7 @@ def autosaving(
             agent.save(file)
 
     with handling(stop):
-        save()  # whether there is room for it is known before the work, and not after it
+        save()  # a full disk is noticed before the work, not after it
         try:
             with _saving(agent, file, every or SAVE_EVERY):
                 saving = False

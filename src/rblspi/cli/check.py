@@ -1,4 +1,4 @@
-"""``rblspi check``: what a log holds, before anything is learnt from it."""
+"""``rblspi check``: inspect a log before learning from it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def check(
         typer.Option("--out", "-o", metavar="DIR", help="Write data.html with pictures there."),
     ] = None,
 ) -> None:
-    """Show the columns of a log, what they hold, and what may be wrong with them."""
+    """Show the columns of a log, their contents, and possible problems with them."""
     from rblspi.offline import data_report
 
     source = log.open()

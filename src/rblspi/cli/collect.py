@@ -1,4 +1,4 @@
-"""``rblspi collect``: let a policy act, and log what happens."""
+"""``rblspi collect``: let a policy act, and log the transitions."""
 
 from __future__ import annotations
 

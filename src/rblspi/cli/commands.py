@@ -1,4 +1,4 @@
-"""Commands, ours and those of other packages.
+"""Commands of this package and of other packages.
 
 A package adds a command by an entry point that names a `Command`::
 

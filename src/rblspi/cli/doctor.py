@@ -1,4 +1,4 @@
-"""``rblspi doctor``: what keeps a saved agent from learning."""
+"""``rblspi doctor``: find out what keeps a saved agent from learning."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``rblspi evaluate``: how good a saved agent or policy is."""
+"""``rblspi evaluate``: measure the return of a saved agent or policy."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def explore(
     ] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 stands for a free one.")] = 5006,
 ) -> None:
-    """Look around in what an agent or policy knows: value, uncertainty and policy as maps.
+    """Explore the knowledge of an agent or policy: maps of value, uncertainty and policy.
 
     Sliders and the pointer choose the observation whose action values are shown. The page is served
     to this machine alone and needs no network. It follows an agent that rblspi train saves.
@@ -46,7 +46,7 @@ def explore(
 
 
 def _following(saved: Selection, file: Path, domain: dict[str, Any]) -> Callable[[], Known]:
-    """Return what the file holds, which is read again when the file has changed."""
+    """Return the contents of the file, which is read again whenever it changes."""
     from rblspi.plotting import explorer
 
     @lru_cache(maxsize=1)
@@ -62,7 +62,7 @@ def _serve(latest: Callable[[], Known], port: int) -> None:
 
     from rblspi.plotting import explorer
 
-    latest()  # what is wrong with the file or the options is said at once
+    latest()  # errors in the file or the options are reported at once
     try:
         with socket.create_server(("localhost", port)):
             pass  # the port is free

@@ -18,7 +18,7 @@ def export(
         typer.Argument(metavar="FILE.onnx", help="A graph in float64 for ONNX Runtime."),
     ],
     std: Annotated[
-        bool, typer.Option("--std", help="Let it compute standard deviations, too.")
+        bool, typer.Option("--std", help="Let the graph compute standard deviations, too.")
     ] = False,
 ) -> None:
     """Write a saved agent or policy for other programs, as ONNX."""

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 NOT_TRUSTED = 3
 #: states in which coverage is measured
 _STATES = 10_000
-#: weights above which the number of actions is not simply taken from the data: 3 GB for a matrix
+#: weights above which --actions is required, against a wrong action column: 3 GB for a matrix
 _MANY_WEIGHTS = 20_000
 
 
@@ -147,7 +147,7 @@ def _algorithm(name: str, policy: Path | None, save: Path | None) -> Algorithm:
 
 
 def _number_of_actions(env: gym.Env[Any, Any] | None, actions: int | None) -> int | None:
-    """The number of actions of the environment, or the one that was typed."""
+    """The number of actions of the environment, or the number that was typed."""
     if env is None:
         return actions
     from rblspi.environments.lookup import discrete_actions
@@ -209,7 +209,7 @@ def _observation_space(
 
 
 def _basis(text: str | None, algorithm: Algorithm, data: Any, space: gym.Space[Any]) -> Any:
-    """The basis that was typed; else the default for values, and for a policy the best one."""
+    """The basis that was typed; else the default for values, and the best one for a policy."""
     if text is None:
         return _default_basis(data, space) if algorithm.learns == "values" else None
     from rblspi.features import basis_from_text
@@ -246,11 +246,11 @@ def _require_plausible_actions(estimator: Any, data: Any) -> None:
         )
 
 
-# What is seen meanwhile ---------------------------------------------------------------------
+# Progress -----------------------------------------------------------------------------------------
 
 
 class _Watched(Dataset):
-    """Data that tell how far a pass over them has come; otherwise they are as before."""
+    """Data that report the progress of a pass over them."""
 
     def __init__(self, data: Dataset, tell: Tell) -> None:
         super().__init__(data.facts)
@@ -263,7 +263,7 @@ class _Watched(Dataset):
         self.bad = self._data.bad
 
     def map_partitions(self, work: Callable[[Iterable[Transitions]], Any]) -> Iterator[Any]:
-        """Work on the partitions; those on a cluster are counted when they are done."""
+        """Work on the partitions; partitions on a cluster are counted when they are done."""
         self._begin()
         if isinstance(self._data, DaskData):
             for i, result in enumerate(self._data.map_partitions(work)):
@@ -300,7 +300,7 @@ def _say_iterations() -> Callable[[Iteration], None]:
     return tell
 
 
-# What is said afterwards --------------------------------------------------------------------
+# Report -------------------------------------------------------------------------------------------
 
 
 def _print_fit(estimator: Any, data: Any, seconds: float) -> None:

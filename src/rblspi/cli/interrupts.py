@@ -18,7 +18,7 @@ Handler = Callable[[int, object], None]
 #: signals that ask a process to end; SIGHUP does not exist everywhere
 SIGNALS = [s for s in signal.Signals if s.name in ("SIGINT", "SIGTERM", "SIGHUP")]
 
-#: seconds in which a command that was interrupted may tidy up undisturbed
+#: seconds that an interrupted command has for tidying up undisturbed
 TIDYING = 10.0
 
 #: seconds after which an interruption that nobody handles is repeated
@@ -38,7 +38,7 @@ def handling(handler: Handler) -> Iterator[None]:
     before, report = _install(handler), sys.unraisablehook
 
     def report_others(ignored: Any) -> None:
-        """Say nothing of a KeyboardInterrupt that Python drops while it deletes an object."""
+        """Do not report a KeyboardInterrupt that Python drops while it deletes an object."""
         if not isinstance(ignored.exc_value, KeyboardInterrupt):
             report(ignored)
 
@@ -106,14 +106,14 @@ def end_process(code: int) -> NoReturn:
     """End a process whose work is done; signals on its way out do not change its exit code."""
     try:
         sys.stdout.flush()
-    except OSError:  # which has been said; Python would say it again
+    except OSError:  # reported already; Python would report it again
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     done = time.monotonic()
 
     def end(number: int, frame: object) -> None:
-        if time.monotonic() - done > TIDYING:  # a thread of somebody else's does not end
+        if time.monotonic() - done > TIDYING:  # a thread of another package does not end
             os._exit(code)
 
     _install(end)
-    atexit.register(_install, signal.SIG_IGN)  # from there on, Python hears no signals
+    atexit.register(_install, signal.SIG_IGN)  # from now on, Python ignores signals
     sys.exit(code)

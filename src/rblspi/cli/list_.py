@@ -1,4 +1,4 @@
-"""``rblspi list``: what there is to choose from."""
+"""``rblspi list``: list environments, bases and algorithms."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ BasisOption: TypeAlias = Annotated[
 Explore: TypeAlias = Annotated[
     bool, Option("--explore", help="Act as in training, not by the best estimate.")
 ]
-Seed: TypeAlias = Annotated[int, Option("--seed", min=0, help="Of everything random.")]
+Seed: TypeAlias = Annotated[int, Option("--seed", min=0, help="Seed of all random numbers.")]
 Cluster: TypeAlias = Annotated[
     str | None, Option("--cluster", metavar="ADDRESS", help="A Dask scheduler to work on.")
 ]
@@ -102,7 +102,7 @@ ColumnsOption: TypeAlias = Annotated[
     Option(
         "--columns",
         metavar="TEXT",
-        help="Which columns hold what: state=x+v,action=a,..., and how they are read: "
+        help="The meaning of columns: state=x+v,action=a,..., and how they are read: "
         "ends=terminated,missing=indicator.",
     ),
 ]
@@ -124,20 +124,27 @@ Quiet: TypeAlias = Annotated[bool, Option("--quiet", help="No progress.")]
 
 
 class Drawing(NamedTuple):
-    """The options by which a command draws what a policy knows."""
+    """The options for drawing the values of a policy."""
 
     at: Annotated[
-        Any, Option(metavar="NUMBERS", parser=parsing.numbers, help="A point of all slices: 0,0.5.")
+        Any,
+        Option(
+            metavar="NUMBERS",
+            parser=parsing.numbers,
+            help="A point that all slices contain: 0,0.5.",
+        ),
     ] = None
     names: Annotated[
         Any,
-        Option(metavar="NAMES", parser=parsing.words, help="Of the dimensions: position,speed."),
+        Option(
+            metavar="NAMES", parser=parsing.words, help="Names of the dimensions: position,speed."
+        ),
     ] = None
     grid: Annotated[
         Any, Option(metavar="ROWSxCOLUMNS", parser=parsing.grid, help="States are cells: 4x12.")
     ] = None
     data: Annotated[
-        str | None, Option(metavar="LOG", help="The log of a policy, to see where its data are.")
+        str | None, Option(metavar="LOG", help="The log of a policy, to show where its data are.")
     ] = None
     columns: ColumnsOption = None
     seed: Seed = 0

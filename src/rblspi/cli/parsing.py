@@ -1,6 +1,6 @@
-"""From what a person types to what the library takes; each function reads the text of one option.
+"""Parse the texts of options; each function reads one kind of option.
 
-Nothing typed is ever evaluated: a value is a literal or a text.
+No text is ever evaluated: a value is a literal or a text.
 """
 
 from __future__ import annotations

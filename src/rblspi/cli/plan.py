@@ -1,7 +1,7 @@
 """The plan of a training run: the command line and the file of ``--config`` together.
 
 ``settings.toml``, which is written beside the results, is such a file and repeats the run. Its
-fields have the names that files of experiments use as well.
+fields have the same names as in files of experiments.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _FIELDS: dict[str, tuple[type, str]] = {
 
 
 class Plan(NamedTuple):
-    """The options of ``rblspi train`` that decide what is learnt and what is kept."""
+    """The options of ``rblspi train`` that decide how an agent learns and which files are kept."""
 
     environment: options.OptionalEnvironmentArgument = None
     algorithm: Annotated[
@@ -55,12 +55,12 @@ class Plan(NamedTuple):
         ),
     ] = None
     basis: options.BasisOption = None
-    episodes: Annotated[int | None, Option(min=1, help="Learn for so many episodes.")] = None
+    episodes: Annotated[int | None, Option(min=1, help="Learn for this many episodes.")] = None
     timesteps: Annotated[
         int | None,
-        Option(min=1, help="Learn for so many steps.", show_default=f"{DEFAULT_TIMESTEPS:,}"),
+        Option(min=1, help="Learn for this many steps.", show_default=f"{DEFAULT_TIMESTEPS:,}"),
     ] = None
-    seed: Annotated[int | None, Option(min=0, help="Of everything random.")] = None
+    seed: Annotated[int | None, Option(min=0, help="Seed of all random numbers.")] = None
     settings: options.Settings = None
     env: options.EnvironmentOption = None
     env_settings: options.EnvironmentSettings = None
@@ -85,17 +85,17 @@ class Plan(NamedTuple):
     ] = False
     checkpoint_every: Annotated[
         int | None,
-        Option(min=1, metavar="STEPS", help="Keep the agent after every so many steps, too."),
+        Option(min=1, metavar="STEPS", help="Keep a copy of the agent every STEPS steps."),
     ] = None
     checkpoints: Annotated[
-        int | None, Option(min=1, help="So many of these are kept.", show_default="3")
+        int | None, Option(min=1, help="The number of these to keep.", show_default="3")
     ] = None
     eval_every: Annotated[
         int | None,
         Option(
             min=1,
             metavar="STEPS",
-            help="Evaluate the greedy policy after every so many steps; the best is best.npz.",
+            help="Evaluate the greedy policy every STEPS steps; the best is best.npz.",
         ),
     ] = None
     eval_episodes: Annotated[
@@ -117,7 +117,7 @@ class Plan(NamedTuple):
         return self.saved.file.resolve() == (self.save / AGENT).resolve()
 
     def completed(self, config: Path | None) -> Plan:
-        """The plan, completed from a file where nothing was typed, and with its folder."""
+        """The plan with its folder; a file fills in the options that were not typed."""
         if None not in (self.environment, self.env) and self.environment != self.env:
             raise ValueError(
                 f"{self.environment} and --env {self.env} name two environments: name one"
@@ -145,7 +145,7 @@ class Plan(NamedTuple):
         return plan
 
     def _require_folder(self) -> None:
-        """Raise an error if there is no folder for the files that are asked for."""
+        """Raise an error if requested files have no folder."""
         for name in ("checkpoint_every", "eval_every", "tensorboard"):
             if getattr(self, name) and self.save is None:
                 raise ValueError(f"--{name.replace('_', '-')} needs a folder: add --save DIR")
@@ -179,8 +179,8 @@ def write(path: Path, settings: Mapping[str, Any]) -> None:
 def write_settings(agent: Agent, plan: Plan, folder: Path) -> None:
     """Write every setting of the run to ``settings.toml``, defaults included.
 
-    The goals of a resumed agent are counted from its very beginning, as if it had never stopped;
-    the part that was done before is in the table ``resumed``.
+    The goals of a resumed agent are counted from its first step, as if it had never stopped; the
+    table ``resumed`` has the part that was done before.
     """
     from importlib.metadata import version
 

@@ -1,4 +1,4 @@
-"""What commands work on: an environment as it was typed, and a saved agent or policy."""
+"""The objects of commands: an environment as it was typed, and a saved agent or policy."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def environment(
         expected = (TypeError, AssertionError, ImportError, gym.error.Error)
         if not passed and not isinstance(error, expected):
             raise
-        # Gymnasium adds more for programmers.
+        # Gymnasium's text goes on with details for programmers.
         reason = (str(error).split(" was raised from")[0].splitlines() or [""])[0]
         if not isinstance(error, (ValueError, *expected)):
             reason = f"{type(error).__name__}: {reason}"
@@ -51,7 +51,7 @@ def wrapped_by(env: gym.Env[Any, Any], names: Iterable[str] | None) -> gym.Env[A
 
 
 class Saved(NamedTuple):
-    """What a file held, and the environment that the user wants it to act in, if any."""
+    """The contents of a file, and the environment that the user named, if any."""
 
     actor: Agent | ValuePosterior
     env: gym.Env[Any, Any] | None
@@ -74,7 +74,7 @@ class Saved(NamedTuple):
 class Selection(NamedTuple):
     """The options by which a command finds a saved agent or policy and its environment.
 
-    What the user types of the environment overrides what the file says about it.
+    Options of the environment override the description in the file.
     """
 
     path: options.SavedArgument
@@ -95,7 +95,7 @@ class Selection(NamedTuple):
         )
 
     def load(self, env: gym.Env[Any, Any] | None = None) -> Saved:
-        """Read the file, for the environment that was typed, for this one or for its own."""
+        """Read the file, for the environment that was typed, this one, or the file's own."""
         from rblspi.core.archive import kind_of
         from rblspi.online import agent_file
         from rblspi.online.agent import Agent

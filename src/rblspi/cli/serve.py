@@ -1,4 +1,4 @@
-"""``rblspi serve``: a policy that other programs ask over HTTP."""
+"""``rblspi serve``: serve the decisions of a policy over HTTP."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rblspi.cli.commands import Command
 from rblspi.cli.saved import Selection
 from rblspi.core.progress import say
 
-#: seconds that requests under way get when the service is asked to end
+#: seconds that pending requests have when the service is asked to end
 LAST_SECONDS = 5
 
 
@@ -32,9 +32,9 @@ def serve(
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 stands for a free one.")] = 8000,
 ) -> None:
-    """Answer requests by a saved policy over HTTP: act, values, record, health, metrics.
+    """Serve a saved policy over HTTP: act, values, record, health, metrics.
 
-    Nobody is asked for a password: on another host than this one, put a proxy before it.
+    The service asks for no password: on a host other than this machine, put a proxy before it.
     """
     from rblspi.serving import Decisions
     from rblspi.serving.http import application

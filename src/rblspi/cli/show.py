@@ -1,4 +1,4 @@
-"""``rblspi show``: what a saved agent or policy has learnt, in numbers and in maps."""
+"""``rblspi show``: show a saved agent or policy, in numbers and in maps."""
 
 from __future__ import annotations
 
@@ -21,12 +21,21 @@ def show(
     drawing: Drawing,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", metavar="DIR", help="Where the pictures go, unless beside it."),
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="DIR",
+            help="Folder of the pictures; by default, beside the file.",
+        ),
     ] = None,
-    resolution: Annotated[int, typer.Option(min=2, max=1000, help="Points a side.")] = 121,
+    resolution: Annotated[
+        int, typer.Option(min=2, max=1000, help="Points along each side of a map.")
+    ] = 121,
     calibration: Annotated[
         bool,
-        typer.Option("--calibration", help="How often the true value is in the stated interval."),
+        typer.Option(
+            "--calibration", help="Check how often the true value is in the stated interval."
+        ),
     ] = False,
 ) -> None:
     """Print the settings of an agent or policy, and write maps of value, uncertainty and policy."""

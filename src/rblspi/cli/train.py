@@ -1,4 +1,4 @@
-"""``rblspi train``: learn in an environment, live on the screen, and keep what was learnt."""
+"""``rblspi train``: learn in an environment, with progress on the screen, and save the agent."""
 
 from __future__ import annotations
 
@@ -21,14 +21,17 @@ from rblspi.core.progress import duration, say
 if TYPE_CHECKING:
     from rblspi.online.agent import Agent
 
-#: seconds of computing above which a run says beforehand what it will take
+#: seconds of computing above which a run announces its expected time
 LONG = 60.0
 
 
 def train(
     plan: Plan,
     config: Annotated[
-        Path | None, typer.Option(metavar="FILE.toml", help="Settings; what is typed overrides it.")
+        Path | None,
+        typer.Option(
+            metavar="FILE.toml", help="Settings; options on the command line override them."
+        ),
     ] = None,
     save_every: Annotated[
         float | None,
@@ -41,25 +44,26 @@ def train(
     ] = None,
     quiet: options.Quiet = False,
 ) -> None:
-    """Train an agent. Ctrl-C stops and keeps what was learnt.
+    """Train an agent. Ctrl-C stops the training and saves the agent.
 
     Then look at it: rblspi explore DIR, rblspi watch DIR, rblspi evaluate DIR. The progress bar
     shows the mean return and length of the latest 100 episodes, as the agent explores, and how wide
     its exploration still is: relative_std, the spread of sampled weights relative to their mean,
-    epsilon, the probability of a random action, or for tables the share of what was tried.
+    epsilon, the probability of a random action, or for tables the share of tried state-action
+    pairs.
     """
     plan = plan.completed(config)
     with ExitStack() as stack:
-        if plan.goes_on:  # then nobody saves a newer agent than the one that is read
+        if plan.goes_on:  # so that no other process replaces the agent that is read
             _take_folder(plan, stack)
         agent = _new_agent(plan) if plan.saved is None else _saved_agent(plan, plan.saved)
-        if not plan.goes_on:  # then the folder may have to be made, which is done after all checks
+        if not plan.goes_on:  # the folder may have to be made, after all checks
             _take_folder(plan, stack)
         _learn(agent, plan, save_every, quiet, stack)
 
 
 def _take_folder(plan: Plan, stack: ExitStack) -> None:
-    """Keep other processes from the folder, and refuse to replace an agent without being told."""
+    """Keep other processes from the folder, and replace an agent only with --overwrite."""
     if plan.save is None:
         return
     stack.enter_context(locked(plan.save))

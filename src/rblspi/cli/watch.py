@@ -1,4 +1,4 @@
-"""``rblspi watch``: a film of a saved agent or policy."""
+"""``rblspi watch``: make a film of a saved agent or policy."""
 
 from __future__ import annotations
 
@@ -30,14 +30,16 @@ def watch(
         Path | None, typer.Option("--out", "-o", metavar="FILE", help="A .gif or an .mp4.")
     ] = None,
     episodes: Annotated[int, typer.Option(min=1)] = 1,
-    steps: Annotated[int, typer.Option(min=1, help="Frames of the whole film at the most.")] = 1000,
+    steps: Annotated[
+        int, typer.Option(min=1, help="The largest number of frames in the film.")
+    ] = 1000,
     seed: options.Seed = 0,
     fps: Annotated[
         int | None, typer.Option(min=1, max=100, show_default="the environment's own")
     ] = None,
     explore: options.Explore = False,
 ) -> None:
-    """Write a GIF or MP4 of what a saved agent or policy does."""
+    """Write a GIF or MP4 of a saved agent or policy as it acts."""
     target = out or saved.file.with_name("episode.gif")
     if target.suffix not in (".gif", ".mp4"):
         raise ValueError(f"--out {target} must end in .gif or .mp4")
@@ -111,7 +113,7 @@ def _write_mp4(path: Path, frames: list[NDArray[np.uint8]], rate: int) -> None:
         raise ImportError(
             'MP4 needs imageio-ffmpeg: pip install "rblspi[render]", or write a .gif'
         ) from error
-    height, width = (side - side % 2 for side in frames[0].shape[:2])  # which the codec needs
+    height, width = (side - side % 2 for side in frames[0].shape[:2])  # for the codec
     settings = f"-f rawvideo -pix_fmt rgb24 -s {width}x{height} -r {rate} -i - -c:v libx264"
     settings += " -pix_fmt yuv420p -f mp4 -loglevel error -y"
     command, pipe = [get_ffmpeg_exe(), *settings.split(), str(path)], subprocess.PIPE
@@ -121,7 +123,7 @@ def _write_mp4(path: Path, frames: list[NDArray[np.uint8]], rate: int) -> None:
             for frame in frames:
                 process.stdin.write(frame[:height, :width].tobytes())
         except BrokenPipeError:
-            pass  # it has ended, and says why
+            pass  # ffmpeg has ended with an error message
         except BaseException:
             process.kill()
             raise

@@ -1,4 +1,4 @@
-"""Which code a result comes from: a digest of the sources that its numbers depend on.
+"""The version of the code behind a result: a digest of the sources that its numbers depend on.
 
 The sources are found by following import statements from the algorithm, the environment and the
 basis. Comments, docstrings and layout do not count, nor do layers that check, show or store:
@@ -21,7 +21,7 @@ from rblspi.experiments.definitions import Curve
 from rblspi.registry import algorithm
 
 #: Layers and modules that check, describe, show or store something, or find a class by its name
-#: (the class itself counts): none of their changes changes a number.
+#: (the class itself counts): changing them changes no number.
 LEFT_OUT = (
     *("rblspi.core", "rblspi.data", "rblspi.policies", "rblspi.registry"),
     *("rblspi.environments.copies", "rblspi.environments.lookup", "rblspi.environments.rendering"),
@@ -34,7 +34,7 @@ COUNTED = {
     *("rblspi.data.transitions", "rblspi.policies.choice"),
 }
 
-#: makes runs of every kind; `_kind` names the modules that a run uses of those it imports
+#: this module makes runs of every kind; `_kind` names the imported modules that a run uses
 TASKS = "rblspi.experiments.tasks"
 
 
@@ -49,7 +49,7 @@ def sources(curve: Curve) -> dict[str, Path]:
 
 
 def _kind(curve: Curve) -> tuple[str, str, str, tuple[str, ...]]:
-    """The algorithm, the environment, the basis and the modules that a run itself uses."""
+    """The algorithm, the environment, the basis and the modules that a run uses directly."""
     modules = [TASKS]
     if curve.samples:
         modules += ["rblspi.rollout.collect"]
@@ -75,7 +75,7 @@ def _version(name: str, environment: str, basis: str, modules: tuple[str, ...]) 
 
 @cache
 def _sources(name: str, environment: str, basis: str, modules: tuple[str, ...]) -> dict[str, Path]:
-    """Follow imports within this package and those of the algorithm and the environment."""
+    """Follow imports within this package and within the packages of algorithm and environment."""
     from rblspi.environments.lookup import make
     from rblspi.features import BASES
 
@@ -113,7 +113,7 @@ class Import(NamedTuple):
 
 
 class Module(NamedTuple):
-    """What the source of a module says."""
+    """Facts read from the source of a module."""
 
     fingerprint: str
     imports: tuple[Import, ...]
@@ -124,7 +124,7 @@ def _read(module: str, path: Path) -> Module:
     source = path.read_text(encoding="utf-8")
     is_package = path.name == "__init__.py"
     package = module if is_package else module.rpartition(".")[0]
-    # Behind TYPE_CHECKING, a package names what it imports on demand.
+    # Under TYPE_CHECKING, a package names the modules that it imports on demand.
     imports = _imports(ast.parse(source), package, type_checking=is_package)
     return Module(fingerprint(source), tuple(imports))
 
@@ -179,7 +179,7 @@ _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def fingerprint(source: str) -> str:
-    """Digest of what a module does: its statements without comments, layout and docstrings."""
+    """Digest of a module's statements, without comments, layout and docstrings."""
     tree = ast.parse(source)
     for node in ast.walk(tree):
         if isinstance(node, _DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:

@@ -31,9 +31,8 @@ The basis is a text, as on the command line, or a table with its name and its ar
 
 Without one, every algorithm chooses its own for the environment.
 
-``evaluation = 20`` lets the greedy policy act for 20 episodes at ten places of every run, beside
-what the exploring agent reaches. ``rblspi reproduce --dump FIGURE`` prints a figure of the paper in
-this form.
+With ``evaluation = 20``, the greedy policy also acts for 20 episodes at ten points of every run.
+``rblspi reproduce --dump FIGURE`` prints a figure of the paper in this form.
 """
 
 from __future__ import annotations
@@ -91,12 +90,12 @@ def read_toml(path: str | PathLike[str]) -> dict[str, Any]:
 
 
 def dump(figure: Figure) -> str:
-    """A figure of learning curves as a file that `load` reads.
+    """Write a figure of learning curves as the text of a file that `load` reads.
 
     Raises
     ------
     ConfigError
-        If the figure shows something else.
+        If the figure does not show learning curves.
     """
     if any(not curve.episodes for curve in figure.curves):
         raise ConfigError(f"{figure.id} is not made of learning curves: choose another figure")
@@ -197,11 +196,11 @@ def _basis_settings(basis: str | Mapping[str, Any]) -> dict[str, Any]:
     return {name: argument for name, argument in settings.items() if argument is not None}
 
 
-# What the fields must be --------------------------------------------------------------------------
+# Rules for the fields -----------------------------------------------------------------------------
 
 
 def _problem(value: Any, rules: Rules) -> str:
-    """Say which of the rules is broken first; empty if none is."""
+    """The message for the first rule that is broken; empty if none is."""
     for holds, words in rules:
         try:
             if not holds(value):

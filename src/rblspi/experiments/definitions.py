@@ -1,4 +1,4 @@
-"""Curves, panels and figures: plain data that say what to run and how to show it."""
+"""Curves, panels and figures: plain data that define runs and their presentation."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any, Literal, Self
 
 Measure = Literal["length", "return"]
 
-#: places of a run, evenly spaced up to its end, at which the greedy policy is evaluated
+#: number of evenly spaced points of a run at which the greedy policy is evaluated
 CHECKPOINTS = 10
-#: points of a learning curve, and the most episodes in one of them, unless a figure says otherwise
+#: default number of points of a learning curve, and the most episodes in one of them
 POINTS, LONGEST_BLOCK = 20, 100
 
 
@@ -24,11 +24,11 @@ class Curve:
     environment: str  # a Gymnasium id
     basis: Mapping[str, Any]  # its name under "basis", and its arguments; empty: the default
     settings: Mapping[str, Any]  # arguments of the algorithm, apart from the seed
-    episodes: int = 0  # of each run; 0 for an algorithm that learns from logged samples
-    samples: int = 0  # logged for each run; 0 for an algorithm that learns online
+    episodes: int = 0  # episodes of each run; 0 for an algorithm that learns from logged samples
+    samples: int = 0  # samples logged for each run; 0 for an algorithm that learns online
     evaluation: int = 0  # greedy episodes at each of `CHECKPOINTS` places of a run
-    label: str = ""  # in the legend
-    arguments: Mapping[str, Any] = field(default_factory=dict)  # of the environment
+    label: str = ""  # text in the legend
+    arguments: Mapping[str, Any] = field(default_factory=dict)  # arguments of the environment
 
     @property
     def plain(self) -> dict[str, Any]:
@@ -83,16 +83,16 @@ class Group:
 
 @dataclass(frozen=True)
 class Figure:
-    """What a figure shows, and how."""
+    """The contents of a figure, and how they are drawn."""
 
     id: str  # the name on the command line and of the files
     title: str
     groups: tuple[Group, ...]
-    measure: Measure = "length"  # of each episode: its number of steps or undiscounted return
+    measure: Measure = "length"  # number of steps or undiscounted return
     limits: tuple[float, float] | None = None  # of the vertical axis
     ticks: tuple[float, ...] = ()  # if given, the vertical axis is logarithmic and has these ticks
     block: int | None = None  # consecutive episodes in one point; by default as runs are long
-    kind: str = "curves"  # which function draws it; "curves" is a figure of learning curves
+    kind: str = "curves"  # the function that draws it; "curves" is a figure of learning curves
     caption: str = ""  # the text below it on the page; learning curves need none
 
     def block_of(self, episodes: int) -> int:
@@ -144,8 +144,9 @@ def in_order(
 ) -> list[Run]:
     """List runs of each curve, with the seeds 0, 1, ..., in a useful order for an unfinished sweep.
 
-    Some seeds of every curve (``at_once``) come before the next ones, and fast curves before slow
-    ones, by their expected ``seconds`` by digest. A curve without an expectation comes first.
+    The first ``at_once`` seeds of every curve come before the next ones, and fast curves before
+    slow ones. ``seconds`` has the expected time by digest. A curve without an expectation comes
+    first.
     """
     cost = {curve.digest: seconds.get(curve.digest, 0.0) for curve in curves}
     order = [Run(curve, seed) for curve in curves for seed in range(runs)]

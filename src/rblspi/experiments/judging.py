@@ -1,4 +1,4 @@
-"""Verdicts on claims: whether what was measured supports a statement.
+"""Verdicts on claims: whether measurements support a statement.
 
 A claim is judged by findings. A finding is a number with its 95% confidence interval and a line
 that the number should be above or below. It holds if the whole interval is on the right side of the
@@ -24,7 +24,7 @@ Verdict = Literal["holds", "does not hold", "undecided"]
 VERDICTS: tuple[Verdict, ...] = ("holds", "does not hold", "undecided")
 
 
-#: how often verdicts are wrong, in words
+#: error rates of verdicts, in words
 CHANCE = (
     "A claim whose n numbers are all at their lines is refuted by chance in up to n times 2.5% of "
     "cases, and a claim that is wrong is confirmed in 2.5% at most. Where a number is about the "
@@ -104,7 +104,7 @@ class Claim:
     says: str
     judged_by: str  # the rule that turns numbers into a verdict, in words
     findings: Callable[[Evidence], Iterable[Finding]]  # the rule; raises `Missing` without runs
-    episodes: int = 0  # of a run that decide it; as many as the figure has unless given
+    episodes: int = 0  # episodes of a run that decide it; by default all of the figure
 
 
 class Judgement(NamedTuple):
@@ -132,7 +132,7 @@ class Judgement(NamedTuple):
 class Evidence:
     """The runs of several figures, found by their curve.
 
-    ``instead`` has curves that were run in place of others, by the digest of the replaced curve.
+    ``instead`` maps the digest of a curve to the curve that was run in its place.
     """
 
     def __init__(
@@ -201,7 +201,7 @@ def judge(claim: Claim, evidence: Evidence, shortened: str = "") -> Judgement:
 
 
 def combine(verdicts: Iterable[Verdict]) -> Verdict:
-    """The verdict on a claim: all findings have to hold, and one that does not refutes it."""
+    """The verdict on a claim: it holds if all findings hold, and one refuted finding refutes it."""
     found = set(verdicts)
     if "does not hold" in found:
         return "does not hold"
@@ -209,7 +209,7 @@ def combine(verdicts: Iterable[Verdict]) -> Verdict:
 
 
 def counted(found: Mapping[str, Verdict]) -> str:
-    """How many readings of a claim have which verdict."""
+    """Count the readings of a claim by verdict."""
     numbers = {verdict: list(found.values()).count(verdict) for verdict in VERDICTS}
     return ", ".join(f"{verdict} under {n}" for verdict, n in numbers.items() if n)
 

@@ -32,7 +32,7 @@ from rblspi.experiments.tasks import (
 Range = tuple[float, float]
 UNBOUNDED: Range = (-math.inf, math.inf)
 
-#: bootstrap resamples for the interval of an interquartile mean, and the seed they are drawn with
+#: bootstrap resamples for the interval of an interquartile mean, and their seed
 RESAMPLES = 2000
 BOOTSTRAP_SEED = 0
 
@@ -114,7 +114,7 @@ class FigureResult:
 
     @cached_property
     def greedy(self) -> dict[str, Summary]:
-        """The same of the greedy policy, for curves whose runs were evaluated on the way."""
+        """Learning curves of the greedy policy, for curves with evaluations."""
         found = {}
         for digest, result in self.curves.items():
             if result.runs and result.curve.evaluation:
@@ -177,7 +177,7 @@ def _curve(store: Store, curve: Curve, most: int | None, any_code: bool) -> Curv
 
 
 def codes_to_read(store: Store, curve: Curve, any_code: bool) -> list[str]:
-    """The versions of the code whose runs of a curve are read; of a seed, the last one counts."""
+    """The versions of the code whose runs of a curve are read; per seed, the last one counts."""
     present = code_version(curve)
     codes = sorted(store.codes(curve), key=lambda code: code == present)  # the present version last
     return codes if any_code else codes[-1:]
@@ -210,8 +210,8 @@ def block_means(values: ArrayLike, block: int) -> Array:
 def summarise(values: ArrayLike, block: int, possible: Range = UNBOUNDED) -> Summary:
     """Summarise the episodes of many runs, shape (R, E), by means and by interquartile means.
 
-    Percentiles and interquartile means lie among the runs, and so within what is ``possible``. The
-    interval of the mean, by Student's t distribution, may reach beyond it and is cut there.
+    Percentiles and interquartile means lie among the runs, and so in the range ``possible``. The
+    interval of the mean, by Student's t distribution, may exceed this range and is cut to it.
     """
     array = np.asarray(values, dtype=np.float64)
     means = block_means(array, block)

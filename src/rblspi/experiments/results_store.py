@@ -27,7 +27,7 @@ ADVICE = "move the file away, or choose another --out, and run again"
 
 
 class StoreError(ValueError):
-    """A file that is not a complete results file, or cannot be used as one."""
+    """A file is not a complete results file, or cannot be used."""
 
 
 _KIND = database.Kind(
@@ -57,7 +57,7 @@ _KIND = database.Kind(
 )
 _COLUMNS = "curve, seed, code, seconds, steps, warnings, versions, finished, block, arrays"
 
-# Means of blocks make way for episodes, and for means of blocks that are parts of theirs.
+# Episodes replace means of blocks; means of smaller blocks that divide the old blocks do, too.
 _INSERT = f"""
 INSERT INTO runs ({_COLUMNS}, crc) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (curve, seed, code) DO UPDATE SET
@@ -117,7 +117,7 @@ class Store:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Keep all that is added within, or nothing after an error."""
+        """A transaction: commit everything that is added within, or nothing after an error."""
         if self._connection.in_transaction:
             yield
             return

@@ -146,9 +146,9 @@ def _finished(executor: Executor, runs: Sequence[Run], window: int) -> Iterator[
 
 @contextmanager
 def _shut_down(executor: Executor) -> Iterator[Executor]:
-    """Shut an executor down in the end; after an error, without letting its workers finish.
+    """Shut an executor down in the end; after an error, do not let its workers finish.
 
-    The thread that manages the workers is waited for also then: it must not outlive the program.
+    Wait for the thread that manages the workers even then: it must not outlive the program.
     """
     try:
         yield executor
@@ -170,7 +170,7 @@ def _shut_down(executor: Executor) -> Iterator[Executor]:
 def local_processes(jobs: int) -> Executor:
     """An executor of worker processes on this machine, each with one BLAS thread."""
     context = multiprocessing.get_context("spawn")
-    with _parent_only():  # also not the process that Python starts to keep account of semaphores
+    with _parent_only():  # neither does Python's process that tracks semaphores
         return ProcessPoolExecutor(jobs, mp_context=context, initializer=_start_worker)
 
 

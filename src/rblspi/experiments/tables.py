@@ -1,8 +1,8 @@
 """Runs as tables in CSV, for other programs and for the stores of other machines.
 
-A row is an episode, or the mean of a block of episodes. A run is taken in with its seed, its time
+A row is an episode, or the mean of a block of episodes. A run is imported with its seed, its time
 and the version of the code that made it, so that it counts as if it had been made here. Runs on
-logged samples, as on the chain, do not leave as tables.
+logged samples, as on the chain, are not exported.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class TableError(ValueError):
     """A table that cannot be written, or does not hold runs as `export` writes them."""
 
 
-#: columns and their kinds: what is the same in all rows of a setting, in all rows of a run, and
-#: in one row; lists and tables are in JSON
+#: columns and their types: those constant for a setting, those constant for a run, and those of one
+#: row; lists and tables are in JSON
 OF_CURVE = {
     "environment": str,
     "arguments": dict,
@@ -58,7 +58,7 @@ OF_RUN = {
 }
 OF_ROW = {"episode": int, "length": float, "return": float, "under_limit": float}
 COLUMNS: dict[str, Any] = {**OF_CURVE, **OF_RUN, **OF_ROW}
-#: the ranges of numbers that may not be any number from 0
+#: ranges of columns, where other than all numbers from 0
 RANGES: dict[str, tuple[float, float]] = {
     **dict.fromkeys(("episodes", "episode"), (1, LARGEST_COUNT)),
     **dict.fromkeys(("steps", "seed"), (0, LARGEST_COUNT)),
@@ -93,7 +93,7 @@ def export(figures: Iterable[FigureResult], path: Path, *, blocks: bool = False)
     curves: dict[str, tuple[CurveResult, int]] = {}
     for figure in figures:
         for digest, result in figure.curves.items():
-            # A block that divides the run leaves no episode out. One that divides the blocks of
+            # A block that divides the run leaves no episode out. A block that divides the blocks of
             # all figures serves all figures.
             _, other = curves.get(digest, (result, result.curve.episodes))
             block = figure.figure.block_of(result.curve.episodes) if blocks else 1
@@ -162,7 +162,7 @@ def read_runs(path: Path) -> list[FinishedRun]:
 def compared(
     runs: Iterable[FinishedRun], store: Store
 ) -> tuple[list[FinishedRun], list[FinishedRun]]:
-    """The runs that agree with a store, and those that it has with other numbers.
+    """The runs that agree with a store, and the runs whose numbers differ from it.
 
     The same code with the same seed gives the same run, unless processors round otherwise.
     """
@@ -181,7 +181,7 @@ def compared(
 
 
 def _agree(one: Arrays, other: Arrays) -> bool:
-    """Whether two runs have the same means in the blocks that both of them tell."""
+    """Whether two runs have the same means in the blocks that both contain."""
     for name in ("length", "return"):
         series = [one[name], other[name]]
         blocks = math.gcd(*map(len, series))
@@ -192,7 +192,7 @@ def _agree(one: Arrays, other: Arrays) -> bool:
 
 
 def _run(path: Path, rows: Sequence[Row]) -> FinishedRun:
-    """One run, of all rows that belong to it."""
+    """One run, from all its rows."""
     try:
         of_curve, of_run = (
             {name: _value(name, rows[0][name]) for name in names} for names in (OF_CURVE, OF_RUN)
@@ -279,7 +279,7 @@ def _rows(path: Path) -> Iterator[Row]:
 
 
 def _lines(path: Path, file: Iterable[str]) -> Iterator[str]:
-    """The lines of a file, whose last one has to be complete: half a number is a number, too."""
+    """The lines of a file; the last one has to be complete: half a number is a number, too."""
     for line in file:
         if not line.endswith(("\n", "\r")):
             raise TableError(f"{path} ends in the middle of a line: copy it once more")

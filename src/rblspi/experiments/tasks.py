@@ -1,4 +1,4 @@
-"""One run: what a worker does with a curve and a seed, and what it returns."""
+"""One run: a worker turns a curve and a seed into arrays and a record."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Arrays = dict[str, NDArray[Any]]
 
 
 class Record(NamedTuple):
-    """What is known about one run apart from its arrays."""
+    """Facts about one run, apart from its arrays."""
 
     seed: int
     code: str  # version of the code that ran
@@ -38,10 +38,10 @@ class Record(NamedTuple):
 
 
 class FinishedRun(NamedTuple):
-    """A run that was made.
+    """A finished run.
 
-    Arrays of an online run are `SERIES`, shape (episodes / block,), and where the greedy policy is
-    evaluated their means at every checkpoint, ``greedy_length`` and ``greedy_return``. An offline
+    Arrays of an online run are `SERIES`, shape (episodes / block,), and, if the greedy policy is
+    evaluated, its means at every checkpoint, ``greedy_length`` and ``greedy_return``. An offline
     run has ``action_values`` of every iteration, shape (iterations, states, actions).
     """
 
@@ -151,12 +151,12 @@ def longest_episode(curve: Curve) -> float:
 
 
 def checkpoints(episodes: int) -> list[int]:
-    """After how many episodes of a run the greedy policy is evaluated."""
+    """The numbers of episodes after which the greedy policy is evaluated."""
     return sorted({-(-i * episodes // CHECKPOINTS) for i in range(1, CHECKPOINTS + 1)})
 
 
 def greedy_name(measure: Measure) -> str:
-    """The name of the array that has a measure of the greedy policy."""
+    """The name of the array with a measure of the greedy policy."""
     return f"greedy_{measure}"
 
 

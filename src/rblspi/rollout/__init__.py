@@ -1,4 +1,4 @@
-"""Acting in environments: the compiled loop, the Python generator, and what is made of them."""
+"""Acting in environments: the compiled loop, the Python generator, and the tools built on them."""
 
 from rblspi.rollout.calibration import Calibration, calibrate
 from rblspi.rollout.collect import collect

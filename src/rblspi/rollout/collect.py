@@ -1,4 +1,4 @@
-"""Collecting transitions: let a policy act in an environment, and log what happens."""
+"""Collecting transitions: let a policy act in an environment, and log the transitions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from rblspi.rollout.session import Session
 from rblspi.rollout.steps import Act, Step, random_act, rollout
 from rblspi.rollout.transition import TERMINATED, TRUNCATED, Transition
 
-#: transitions of a chunk, and of a row group where it is written
+#: transitions of a chunk, which is written as one row group
 CHUNK = 2**19
 
 
@@ -51,9 +51,9 @@ def collect(
     env : gymnasium.Env or str
         Random actions in a compiled environment are taken inside compiled code.
     transitions, episodes : int
-        At least one of them; whichever ends first.
+        At least one of them; collecting stops when the first limit is reached.
     policy : callable, optional
-        From an observation to an action of the environment; uniformly random unless given.
+        Maps an observation to an action of the environment; by default actions are random.
     seed : int
     """
     environment = make(env)
@@ -91,7 +91,7 @@ def random_walk(env: gym.Env[Any, Any] | str, transitions: int, seed: int) -> Tr
 
 
 def _as_transitions(log: Matrix, space: gym.Space[Any]) -> Transitions:
-    """The rows (s, s', a, r, end) of a log, taken apart."""
+    """Turn the rows (s, s', a, r, end) of a log into transitions."""
     size = (log.shape[1] - 3) // 2
     shape = (len(log), *(space.shape or ()))
     kind = np.int64 if np.issubdtype(space.dtype, np.integer) else np.float64
@@ -117,7 +117,7 @@ class Walker(NamedTuple):
 
 @jit_inlined
 def act(agent: Walker, x: Vector, allowed: Allowed, rng: Any) -> int:
-    """Any allowed action, uniformly."""
+    """A uniformly random allowed action."""
     return random_action(allowed, rng)
 
 
@@ -156,7 +156,7 @@ class _CompiledWalk:
         self.session = Session(env, features, seed)
 
     def log(self, rows: int, episodes: int) -> tuple[Matrix, Mask | None, int]:
-        """Rows of a log, or as many as these episodes need, no masks, and the ended episodes."""
+        """Rows for a log or this many episodes, no masks, and the number of ended episodes."""
         log, counts = np.empty((rows, 2 * self.inputs + 3)), np.zeros(2, np.int64)
         walker = Walker(log, np.zeros(1, np.int64))
         rng, record = self.session.environment_rng, np.empty((min(episodes, rows), 2))
@@ -176,7 +176,7 @@ class _Walk:
         self.steps = rollout(env, act, seed=seed)
 
     def log(self, rows: int, episodes: int) -> tuple[Matrix, Mask | None, int]:
-        """Rows of a log, or as many as these episodes need, their masks, and the ended episodes."""
+        """Rows for a log or this many episodes, their masks, and the number of ended episodes."""
         log, ended, made = np.empty((rows, 2 * self.inputs + 3)), 0, 0
         masks = np.ones((rows, self.actions), np.bool_)
         for i, step in enumerate(islice(self.steps, rows)):

@@ -1,4 +1,4 @@
-"""How good a policy is: its episodes, their mean, and how sure that mean is."""
+"""Evaluate a policy: its episodes, their means, and confidence intervals."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from rblspi.policies.values import ValuePosterior
 from rblspi.rollout.steps import Act, takes_masks
 from rblspi.rollout.steps import episodes as whole_episodes
 
-#: What can be evaluated: an agent, a `LinearPolicy` with its values or without, anything with
-#: Stable-Baselines3's ``predict``.
+#: Objects that can be evaluated: an agent, a `LinearPolicy` with or without values, and any object
+#: with Stable-Baselines3's ``predict``.
 Actor: TypeAlias = Any
 
 
 class Evaluation(NamedTuple):
-    """Episodes of a policy that was not learning meanwhile.
+    """Episodes of a policy that did not learn meanwhile.
 
     Attributes
     ----------
@@ -67,19 +67,19 @@ def evaluate(
     actor : Agent, LinearPolicy, or anything with Stable-Baselines3's ``predict``
         Stays as it is.
     env : gymnasium.Env, gymnasium.vector.VectorEnv or str, optional
-        By default a new copy of the one that the policy is for. An agent's environment that has
-        no id, or a wrapper of the user's own, cannot be made again: then the agent's own is
-        borrowed. Its episode is left, its random numbers go on as if nothing had happened, and
-        whatever else it remembers stays changed: pass another one to avoid that. All parts of a
-        vector environment contribute the same number of episodes, so that short ones do not
-        come first; parts that begin only together are refused where one needs a new episode.
+        By default a new copy of the environment that the policy is for. An agent's environment
+        without an id, or with a custom wrapper, cannot be copied, and is borrowed instead. The
+        agent's episode is then abandoned and its random numbers are restored, but any other state
+        of the environment stays changed: pass another environment to avoid that. All parts of a
+        vector environment contribute the same number of episodes, so that short ones do not come
+        first; parts that can only be reset together are refused if one of them needs a new episode.
     episodes : int
     deterministic : bool
-        True: by the best estimate. False: as in training.
+        True: act by the best estimate. False: act as in training.
     seed : int
-        Of the environment.
+        Seed of the environment.
     longest : int
-        Steps after which an episode counts as ended, for environments that never do.
+        Steps after which an episode counts as ended, for environments without an end.
     """
     check.count("episodes", episodes)
     check.count("longest", longest)
@@ -104,14 +104,14 @@ def _predict_of(policy: Any, deterministic: bool) -> Any:
 
 
 def policy_of(actor: Actor, explore: bool = False) -> Any:
-    """What acts: the policy of an agent, of values, or the actor itself."""
+    """The policy of an agent or of values, or the actor itself."""
     if isinstance(actor, ValuePosterior):
         return actor.policy
     return actor.policy(explore) if hasattr(actor, "leave_episode") else actor
 
 
 def values_of(actor: Actor) -> ValuePosterior:
-    """What the actions of an agent are worth, or of a policy by its own posterior."""
+    """The action values of an agent, or of a policy by its own posterior."""
     agent = hasattr(actor, "leave_episode")
     return values.values_of(actor.value_posterior() if agent else actor)
 
@@ -124,7 +124,7 @@ def greedy_act(policy: LinearPolicy) -> Act:
 def environment_for(
     actor: Actor, env: gym.Env[Any, Any] | str | None = None
 ) -> AbstractContextManager[gym.Env[Any, Any]]:
-    """Where to let an actor act; what was made for that is closed afterwards."""
+    """The environment for an actor; if it is made here, it is closed afterwards."""
     own = getattr(actor, "env", None)
     if isinstance(env, str):
         return closing(make(env))
@@ -149,7 +149,7 @@ def _copy_of(env: gym.Env[Any, Any]) -> gym.Env[Any, Any] | None:
 
 @contextmanager
 def _borrowed(agent: Any) -> Iterator[gym.Env[Any, Any]]:
-    """Use the environment an agent learns in for something else.
+    """Borrow the environment in which an agent learns.
 
     Afterwards its random numbers are as they were, and the agent begins a new episode.
     """
@@ -206,12 +206,12 @@ def _masks(infos: Mapping[str, Any]) -> dict[str, Any]:
         return {}
     masks = np.array(infos[ACTION_MASK])
     masks[~np.asarray(infos.get(f"_{ACTION_MASK}", np.ones(len(masks), bool)), bool)] = 1
-    masks[~masks.any(axis=1)] = 1  # of a part that is over, nothing follows
+    masks[~masks.any(axis=1)] = 1  # a part that is over has no next action
     return {"action_masks": masks}
 
 
 def _resets_parts(env: VectorEnv[Any, Any, Any]) -> bool:
-    """Whether the environment heeds a ``reset_mask``; without automatic resets it has to."""
+    """Whether the environment supports ``reset_mask``; without automatic resets it must."""
     return (
         isinstance(env.unwrapped, SyncVectorEnv | AsyncVectorEnv)
         or env.metadata.get("autoreset_mode") == AutoresetMode.DISABLED

@@ -1,7 +1,7 @@
 """The loop of agent and environment, written once.
 
-The source below runs compiled where the environment and the basis are compiled, and as plain
-Python around the same compiled agent where they are not.
+The source below is compiled if the environment and the basis are compiled. Otherwise it runs as
+plain Python around the same compiled agent.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ FINE, BAD_OBSERVATION, BAD_REWARD, BAD_FEATURES = range(4)
 #: value of ``EpisodeState.steps`` where the next step begins a new episode
 NOT_STARTED = -1
 
-#: places in what `interact` counts
+#: places in the ``counts`` of `interact`
 STEPS, EPISODES = range(2)
 
 
 class EpisodeState(NamedTuple):
-    """Where in the environment the agent is."""
+    """The state of the episode under way."""
 
     state: Vector  # of the environment               (state_size,)
     x: Vector  # features of the present observation  (n,)
@@ -69,7 +69,7 @@ class EpisodeState(NamedTuple):
 
 
 def new_episode_state(state_size: int, features: int, actions: int) -> EpisodeState:
-    """Before the first episode."""
+    """The state before the first episode."""
     return EpisodeState(
         np.zeros(state_size),
         np.zeros(features),
@@ -83,12 +83,12 @@ def new_episode_state(state_size: int, features: int, actions: int) -> EpisodeSt
 
 
 def act(agent: Any, x: Vector, allowed: Allowed, rng: Any) -> int:
-    """Choose an allowed action; stands for the agent's own, see `AgentFunctions.inside`."""
+    """Choose an allowed action; a placeholder, see `AgentFunctions.inside`."""
     raise NotImplementedError
 
 
 def observe(agent: Any, transition: Transition, rng: Any) -> None:
-    """Learn from a transition; stands for the agent's own function."""
+    """Learn from a transition; a placeholder for the agent's function."""
     raise NotImplementedError
 
 
@@ -111,9 +111,9 @@ def interact(
 ) -> None:
     """Let the agent act for some steps, or until ``record`` is full of finished episodes.
 
-    Line numbers are those of Algorithm 1. A row of ``record`` gets the length and the
-    undiscounted return of an episode. ``counts`` has the number of steps and of episodes so far,
-    also where an environment in Python raises an error.
+    Line numbers are those of Algorithm 1. A row of ``record`` gets the length and the undiscounted
+    return of an episode. ``counts`` has the number of steps and of episodes so far, and is right
+    even if an environment in Python raises an error.
     """
     state, x, y, elapsed, failure, episode_return, allowed, next_allowed = episode
     observation = state[:inputs]
@@ -170,14 +170,14 @@ def first_failure(observation: Vector, reward: float) -> int:
 
 
 class AgentFunctions(NamedTuple):
-    """An agent as the loop sees it: two compiled functions over a state."""
+    """The interface of an agent for the loop: two compiled functions over a state."""
 
     act: Callable[..., int]  # act(agent, x, allowed, rng)
     observe: Callable[..., None]  # observe(agent, transition, rng)
     state_type: Any = None  # Numba's type of the agent's state, the first argument of both
 
     def over(self, state: Any) -> AgentFunctions:
-        """The functions for states of this one's type."""
+        """The functions for states of the same type as this one."""
         return self._replace(state_type=numba.typeof(state))
 
     def require_signatures(self) -> None:
@@ -192,16 +192,15 @@ class AgentFunctions(NamedTuple):
                 )
 
     def inside(self, function: Callable[..., Any], **more: Any) -> Callable[..., Any]:
-        """A loop, or a part of one, with the agent's own ``act`` and ``observe`` in it.
+        """Put the agent's own ``act`` and ``observe`` into a loop, or into a part of one.
 
-        The compiler can then inline them. The state is a tuple of some thirty arrays; passing it
-        to two functions at every step takes longer than what they do. ``more`` replaces further
-        names.
+        The compiler can then inline them. The state is a tuple of some thirty arrays; passing it to
+        two functions at every step takes longer than their work. ``more`` replaces further names.
         """
         names = {**function.__globals__, **self._asdict(), **more}
         made = FunctionType(function.__code__, names)
-        # Names its file in the cache: another one for every agent, every change of its source and
-        # every type of its state, which what is held does not tell.
+        # The name of the file in the cache. It differs for every agent, every version of its source
+        # and every type of its state, because the held arrays do not record this type.
         layout = hashlib.sha256(str(self.state_type).encode()).hexdigest()[:12]
         origin = f"{self.act.__module__}.{_origin(self.act)}"
         made.__qualname__ = f"{function.__name__}.{origin}.{layout}"
@@ -239,8 +238,8 @@ def plain_loop(
 ) -> Callable[..., None]:
     """A loop as plain Python, around the compiled agent.
 
-    Memory holds the agent's state and random numbers for compiled code, which takes them from
-    there in place of both arguments. To take them from Python at every step would cost 40 us.
+    Compiled code reads the agent's state and random numbers from memory. Passing them from Python
+    at every step would cost 40 us.
     """
     agent.require_signatures()
     held, memory = types.Tuple((agent.state_type, GENERATOR)), INT[::1]
@@ -274,12 +273,12 @@ def plain_loop(
 
 
 def read(memory: Integers) -> Any:
-    """What memory holds; stands for what `reader` makes."""
+    """The value in memory; a placeholder for the function that `reader` makes."""
     raise NotImplementedError
 
 
 def release(memory: Integers) -> None:
-    """Give up what memory holds; stands for what `releaser` makes."""
+    """Release the value in memory; a placeholder for the function that `releaser` makes."""
     raise NotImplementedError
 
 

@@ -1,9 +1,9 @@
-"""The transitions that an agent keeps: a uniform sample from all over its life, of bounded size.
+"""Replay memory: a uniform sample of bounded size from all transitions of an agent.
 
 Reservoir sampling: the t-th transition takes a place at random among t, and is kept if that place
-exists. The place is a hash of t, so that remembering takes no random numbers of the agent's.
+exists. The place is a hash of t, so that the memory uses none of the agent's random numbers.
 
-An agent that makes room itself, by `Memory.retain`, decides what it keeps: see `FittedRmax`.
+An agent may instead choose which transitions to keep, by `Memory.retain`: see `FittedRmax`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from rblspi.rollout.transition import CONTINUES, TERMINATED, TRUNCATED, Transiti
 
 #: transitions that most agents keep, unless their observations are large
 CAPACITY = 20_000
-#: numbers in the observations that are kept at most: 16 MB
+#: the most numbers in all observations that are kept: 16 MB
 NUMBERS = 2**21
 
 #: places in `Memory.counters`
@@ -59,7 +59,7 @@ class Memory(NamedTuple):
 
     @property
     def room(self) -> int:
-        """The number of transitions that it can still take without leaving out another."""
+        """The number of transitions that can still be added without dropping another."""
         return len(self.actions) - self.size
 
     def retain(self, rows: Mask) -> None:
@@ -72,21 +72,21 @@ class Memory(NamedTuple):
         self.counters[KEPT] = count
 
     def kept(self) -> Memory:
-        """The same memory without places that nothing was put into yet."""
+        """The same memory without its empty places."""
         rows = {name: array[: self.size] for name, array in self._asdict().items()}
         return self._replace(**rows | {"counters": self.counters, "workspace": self.workspace})
 
     def order(self) -> Integers:
-        """The places of what is kept, in the order in which it was observed."""
+        """The places of the kept transitions, in the order in which they were observed."""
         kept = slice(self.size)
         places: Integers = np.lexsort((self.steps[kept], self.episodes[kept]))
         return places
 
     def transitions(self, shape: tuple[int, ...], most: int | None = None) -> Transitions:
-        """What is kept, in its `order`; every episode is marked as cut short.
+        """The kept transitions, in their `order`; every episode is marked as cut short.
 
         ``shape`` is that of one observation; () gives whole numbers. If there are more than
-        ``most``, these are so many of them, evenly spaced.
+        ``most``, this many of them are returned, evenly spaced.
         """
         order = self.order()
         if most is not None and len(order) > most:
@@ -107,7 +107,7 @@ class Memory(NamedTuple):
 
 
 def capacity_for(inputs: int, most: int = CAPACITY) -> int:
-    """The number of transitions to keep if an observation has so many components."""
+    """The number of transitions to keep if an observation has this many components."""
     return min(most, max(1, NUMBERS // (2 * inputs)))
 
 
@@ -132,7 +132,7 @@ def new_memory(capacity: int, inputs: int, actions: int) -> Memory:
 def remember(
     memory: Memory, episode: int, step: int, observation: Vector, transition: Transition
 ) -> None:
-    """Keep a transition from the observation in the workspace to this one, or leave it out."""
+    """Keep or drop the transition from the observation in the workspace to this one."""
     seen = memory.counters[SEEN]
     memory.counters[SEEN] = seen + 1
     if memory.counters[KEPT] < len(memory.actions):

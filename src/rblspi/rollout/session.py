@@ -47,7 +47,7 @@ class Session:
         Runs inside compiled code if `runs_compiled` says so and the basis is compiled.
     features : Features
     seed : int
-        Of the environment's own random numbers.
+        Seed of the environment's own random numbers.
     memory : int
         The number of transitions to keep.
     """
@@ -58,11 +58,12 @@ class Session:
         self.environment = environment
         self.features = features
         self.seed = seed
-        # Wrappers look these up in one another, which takes as long as a step of some environments.
+        # Each wrapper looks these up in the next, which takes as long as a step of some
+        # environments.
         self.space = environment.observation_space
         self.first_action = int(discrete_actions(environment).start)
         self.actions = int(discrete_actions(environment).n)
-        self.copies = 1  # that step together
+        self.copies = 1  # environments that step together
         self.masked = False  # whether the environment has said what is allowed
         self.compiled = features.compiled and runs_compiled(environment)
         self.episode = new_episode_state(
@@ -75,7 +76,7 @@ class Session:
         self.signals = Deferral()
 
     def keep(self, capacity: int) -> None:
-        """Forget all transitions, and keep at most so many from now on."""
+        """Forget all transitions, and keep at most ``capacity`` from now on."""
         self.memory = new_memory(capacity, self.features.input_size, self.actions)
 
     def run(
@@ -87,9 +88,9 @@ class Session:
         record: Matrix,
         counts: Integers,
     ) -> None:
-        """Make some steps, or fewer if ``record`` is full of episodes before; see `interact`.
+        """Make some steps, or fewer if ``record`` fills up with episodes; see `interact`.
 
-        With many copies it may be a few steps more, and fewer where ``record`` might overflow.
+        Many copies may make a few steps more, or fewer if ``record`` might overflow.
         """
         loop, *environment = self._loop(functions)
         try:
@@ -104,7 +105,7 @@ class Session:
         self._raise_if_not_finite()
 
     def _loop(self, functions: AgentFunctions) -> tuple[Any, ...]:
-        """The loop with the agent in it, and the arguments that tell it the environment."""
+        """The loop with the agent in it, and its arguments for the environment."""
         features = (self.features.function, self.features.parameters, self.features.input_size)
         if self.compiled:
             env: Any = self.environment.unwrapped
@@ -112,7 +113,7 @@ class Session:
         return plain_loop(functions), self._reset, self._step, np.empty(0), self.limit, *features
 
     def see_through(self, features: Features) -> None:
-        """Use other features of the same size from now on, for the present observation too."""
+        """Use other features of the same size from now on, also for the present observation."""
         self.features = features
         for episode in self.episodes:
             if episode.steps[0] != NOT_STARTED:
@@ -129,7 +130,7 @@ class Session:
         self.episode.steps[0] = NOT_STARTED
 
     def clear_episode(self) -> None:
-        """Forget the episode under way, with whatever is not finite in it."""
+        """Forget the episode under way, including any number that is not finite."""
         for array in self.episode:
             array[:] = 0
         self.episode.allowed[:] = 1
@@ -172,7 +173,7 @@ class Session:
         state[: vector.size] = vector
 
     def _allow(self, observation: Any, info: Mapping[str, Any], allowed: Allowed) -> None:
-        """Write down which actions are allowed next, if the environment says so."""
+        """Store which actions are allowed next, if the environment tells."""
         mask = action_mask(self.space, observation, info)
         if mask is not None:
             self.masked = True
@@ -188,7 +189,7 @@ class Session:
         raise self._failure_error(failure, state)
 
     def _failure_error(self, failure: int, state: Vector) -> ValueError:
-        """What to say of a state, its features or a reward that is not finite."""
+        """The error message for a state, features or a reward that is not finite."""
         if failure == BAD_FEATURES:
             return ValueError(
                 f"the basis makes features that are not finite of observation {state}; "
@@ -213,7 +214,7 @@ class VectorSession(Session):
     environment : Copies
     features : Features
     seed : int
-        Of the random numbers of the copies.
+        Seed of the random numbers of the copies.
     memory : int
         The number of transitions to keep.
     """
@@ -262,7 +263,7 @@ class VectorSession(Session):
         self.waiting[i] = False
 
     def _see(self, i: int, observation: Any, reward: float, features: Vector) -> None:
-        """Take in an observation and its features, which have to be finite."""
+        """Store an observation and its features, which must be finite."""
         state = self.episodes[i].state
         self._observe(observation, state)
         failure = first_failure(state, reward)
@@ -273,10 +274,10 @@ class VectorSession(Session):
             raise self._failure_error(failure, state.copy())
 
     def step_all(self, actions: Sequence[int]) -> Iterator[tuple[int, float, int]]:
-        """Step all copies; the place, the reward and the end of every transition.
+        """Step all copies; yield the place, the reward and the end of every transition.
 
-        The transition is in `episodes` until the next one is asked for. A copy that has only begun
-        a new episode has none.
+        The transition stays in `episodes` until the next one is requested. A copy that has just
+        begun a new episode has no transition.
         """
         vector = self.environment.vector
         chosen = np.asarray(actions) + self.first_action
@@ -300,7 +301,7 @@ class VectorSession(Session):
             self._reset_copies(anew, options={"reset_mask": anew})
 
     def _arrive(self, i: int, observation: Any, reward: float, end: int, info: Any) -> None:
-        """Take in what a step of one copy led to; a new episode may have begun since."""
+        """Store the result of one copy's step; a new episode may have begun since."""
         last = info["final_obs"] if end and "final_obs" in info else observation
         self._see(i, last, reward, self.episodes[i].y)
         if end != TERMINATED:
@@ -327,7 +328,7 @@ def interact_together(
     _environment_rng: Any,
     agent_rng: Any,
 ) -> None:
-    """As `interact`, in many copies of an environment that step together."""
+    """`interact` for many copies of an environment that step together."""
     enough, episodes = counts[STEPS] + steps, session.episodes
     while counts[STEPS] < enough and counts[EPISODES] + len(episodes) <= len(record):
         if not session.begun:

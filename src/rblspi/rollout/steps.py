@@ -12,8 +12,8 @@ import numpy as np
 from rblspi.core.types import Matrix
 from rblspi.environments.spaces import action_mask, as_vector
 
-#: From an observation to an action of the environment's action space. Where the environment says
-#: which actions are allowed, it is called with ``action_masks``, too.
+#: Maps an observation to an action of the environment's action space. If the environment tells
+#: which actions are allowed, ``action_masks`` is passed as well.
 Act = Callable[..., Any]
 
 
@@ -27,7 +27,7 @@ class Step(NamedTuple):
     terminated: bool
     truncated: bool  # by the environment or a limit of steps; False where terminated
     number: int  # in its episode, from 1 on
-    next_mask: Any = None  # which actions are allowed next; None: all, or none are needed
+    next_mask: Any = None  # actions allowed next; None: all, or no action follows
 
     @property
     def ended(self) -> bool:
@@ -38,14 +38,14 @@ class Step(NamedTuple):
 def rollout(
     env: gym.Env[Any, Any], act: Act, *, seed: int | None = None, longest: int | None = None
 ) -> Iterator[Step]:
-    """Act without end; where an episode is over, the next step begins another one.
+    """Act without end; after the end of an episode, the next step begins another one.
 
     Parameters
     ----------
     env : gymnasium.Env
     act : callable
     seed : int, optional
-        Of the first reset.
+        Seed of the first reset.
     longest : int, optional
         Steps after which an episode counts as truncated.
     """
@@ -118,7 +118,7 @@ def random_act(env: gym.Env[Any, Any]) -> Act:
 def observe_random_actions(
     env: gym.Env[Any, Any], seed: np.random.SeedSequence, steps: int = 1000
 ) -> Matrix:
-    """Observations that random actions come across, shape (steps, d)."""
+    """Observations that random actions reach, shape (steps, d)."""
     reset_seed, action_seed = (int(s) for s in seed.generate_state(2) >> 1)
     env.action_space.seed(action_seed)
     walk = rollout(env, random_act(env), seed=reset_seed)
@@ -126,7 +126,7 @@ def observe_random_actions(
     return np.array([as_vector(space, next(walk).observation) for _ in range(steps)])
 
 
-# Calls whose answers are those that Gymnasium asks for ------------------------------------------
+# Calls whose results are checked against Gymnasium's interface ------------------------------------
 
 
 def checked_reset(env: gym.Env[Any, Any], seed: int | None) -> tuple[Any, dict[str, Any]]:
@@ -135,7 +135,7 @@ def checked_reset(env: gym.Env[Any, Any], seed: int | None) -> tuple[Any, dict[s
     Raises
     ------
     TypeError
-        If the environment returns anything else than a tuple ``(observation, info)``.
+        If the environment returns anything other than a tuple ``(observation, info)``.
     """
     result = env.reset(seed=seed)
     if not (isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], dict)):

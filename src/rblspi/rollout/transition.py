@@ -1,4 +1,4 @@
-"""One transition, as the loop passes it to an agent, and what it means for the agent."""
+"""One transition, as the loop passes it to an agent, and its meaning for the agent."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ CONTINUES, TERMINATED, TRUNCATED = range(3)
 
 
 class Transition(NamedTuple):
-    """From the features of one observation to those of the next."""
+    """A step from the features of one observation to the features of the next."""
 
     x: Vector  # phi(s)                           (n,)
     action: int
@@ -30,11 +30,11 @@ def ends_episode(transition: Transition) -> bool:
 
 @jit_inlined
 def is_terminal(transition: Transition, limit_ends: bool = False) -> bool:
-    """Whether nothing follows; with ``limit_ends``, also where the episode was cut short."""
+    """Whether the next state has no value; with ``limit_ends``, also after truncation."""
     return transition.end == TERMINATED or (limit_ends and transition.end == TRUNCATED)
 
 
 @jit_inlined
 def is_due(transition: Transition, every: int, transitions: int) -> bool:
-    """Whether a periodic event is due: after so many of all transitions; 0: after an episode."""
+    """Whether a periodic event is due: every so many transitions; if 0, after an episode."""
     return ends_episode(transition) if every == 0 else transitions % every == 0

@@ -1,6 +1,6 @@
 """Policies at work: decisions with ids, their outcomes, and an HTTP service.
 
-`Decisions` is what a program in Python uses. ``rblspi serve`` offers the same over HTTP; it needs
+Programs in Python use `Decisions`. ``rblspi serve`` offers the same over HTTP; it needs
 the packages of ``rblspi[serve]``.
 """
 

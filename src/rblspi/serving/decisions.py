@@ -43,11 +43,11 @@ _OUTCOME = ("id", "reward", "next_state", "terminated", "truncated", "elapsed")
 
 
 class Decisions:
-    """Decides by a policy, and keeps a log from which the next policy is learnt.
+    """Makes decisions by a policy, and keeps a log from which the next policy can learn.
 
-    What a method has returned is on the disk: it survives the end of the process, and a power cut.
-    `rblspi.data.read_log` and ``rblspi fit`` read the log as transitions. Methods may be called
-    from several threads; those that wait for the disk at the same time share one flush.
+    When a method returns, its decisions or outcomes are on disk: they survive the end of the
+    process, and a power cut. `rblspi.data.read_log` and ``rblspi fit`` read the log as transitions.
+    Methods may be called from several threads; concurrent calls share one disk flush.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class Decisions:
     taken : dict
         How often each action was decided.
     repeated : int
-        The number of outcomes that were recorded already when they came.
+        The number of outcomes that arrived although they were recorded already.
 
     Examples
     --------
@@ -117,7 +117,7 @@ class Decisions:
 
     @property
     def problem(self) -> str | None:
-        """Why nothing can be written to the log any more; None if all is well."""
+        """The reason why nothing can be written to the log any more; None if all is well."""
         return None if self._commits is None else self._commits.problem
 
     def close(self) -> None:
@@ -140,8 +140,8 @@ class Decisions:
         state : mapping, sequence or number
             As `LinearPolicy.act` takes it.
         episode : str, optional
-            What the decision belongs to, such as a customer or a day. Decisions of an episode
-            follow one another in the log, however those of several ones alternate.
+            The name of the decision's episode, such as a customer or a day. Decisions of an episode
+            follow one another in the log, even if several episodes alternate.
         """
         (decision,) = self.act_many([state], [episode])
         return decision
@@ -155,7 +155,7 @@ class Decisions:
     def start_acting(
         self, states: Sequence[Any], episodes: Sequence[str | None] | None = None
     ) -> Future[list[Decision]]:
-        """Decide; the result is there once the decisions are on the disk."""
+        """Decide; the future has a result once the decisions are on disk."""
         names = [None] * len(states) if episodes is None else [_episode(e) for e in episodes]
         if len(names) != len(states):
             raise ValueError(f"there are {len(states)} states, but {len(names)} episodes")
@@ -184,7 +184,7 @@ class Decisions:
             self._counts["decisions"] += len(made)
 
     def values(self, states: Sequence[Any]) -> tuple[ActionValues, list[Any]]:
-        """What every action is worth in every state, and the actions that the policy takes."""
+        """The value of every action in every state, and the actions that the policy takes."""
         seen = each("states", states, self._states.seen)
         return self._values.action_values(self._states.batch(seen)[0]), self._chosen(seen)
 
@@ -211,10 +211,10 @@ class Decisions:
         Parameters
         ----------
         id : str
-            Of the decision.
+            Id of the decision.
         reward : float
         next_state : mapping, sequence or number
-            The state after the action; it may be left out if that is terminal.
+            The state after the action; it may be left out if it is terminal.
         terminated : bool
             Whether the next state is terminal.
         truncated : bool
@@ -234,7 +234,7 @@ class Decisions:
         return self.start_recording(outcomes).result()
 
     def start_recording(self, outcomes: Iterable[Mapping[str, Any]]) -> Future[int]:
-        """Record outcomes; the result is there once they are on the disk."""
+        """Record outcomes; the future has a result once they are on disk."""
         if self._commits is None:
             raise NoLogError("decisions are not written down: start the service with --log FILE")
         given = each("outcomes", list(outcomes), self._row)
@@ -338,6 +338,6 @@ def _episode(name: Any) -> str | None:
 
 
 def _digest(policy: LinearPolicy) -> str:
-    """A short name of a policy, which tells it from others."""
+    """A short name of a policy, which distinguishes it from others."""
     numbers = [policy.action_names, str(policy.basis), policy.weights.tolist(), policy.pessimism]
     return hashlib.sha256(json.dumps(numbers).encode()).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""Group commit: pieces of work on a database that come together share one flush of the disk."""
+"""Group commit: concurrent writes to a database share one disk flush."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ class DiskError(OSError):
 
 
 class GroupCommit:
-    """Does work on a connection in a thread, and answers once it is on the disk.
+    """Does work on a connection in a thread, and returns results once they are on disk.
 
     While one commit waits for the disk, further work queues up, and the next commit takes all of
-    it. After a full disk, work that comes later may succeed. After any other fault nobody knows
-    what is on the disk, so that everything is refused from then on.
+    it. After a full disk, work that comes later may succeed. After any other fault the content of
+    the disk is unknown, and all further work is refused.
 
     Attributes
     ----------
     problem : str or None
-        Why everything is refused.
+        The reason why all work is refused.
     """
 
     def __init__(self, connection: sqlite3.Connection, path: Any) -> None:
@@ -52,7 +52,7 @@ class GroupCommit:
         ----------
         work : callable
         committed : callable
-            What to do with its result once that is on the disk, before anybody else gets it.
+            Called with the result once it is on disk, before any caller gets it.
         """
         task = _Task(work, committed, Future())
         with self._lock:

@@ -1,7 +1,7 @@
 """The HTTP service: questions in JSON, answered by `Decisions`, behind Starlette.
 
-A question is an object in the body of a request. Whatever is wrong with it is a ValueError with a
-sentence for the person who asked.
+A question is an object in the body of a request. An invalid one raises a ValueError with a message
+for the client.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ try:
 except ImportError as error:
     raise ImportError('the service needs more packages: pip install "rblspi[serve]"') from error
 
-#: bytes of a request: some 10,000 states, on which a process works for a tenth of a second
+#: most bytes of a request: some 10,000 states, which take a tenth of a second
 LARGEST = 2**20
 
 Question = Mapping[str, Any]
@@ -76,7 +76,7 @@ async def _act(decisions: Decisions, asked: Question) -> Answer:
 
 
 async def _values(decisions: Decisions, asked: Question) -> Answer:
-    """``state`` or ``states``: what every action is worth, and the best one."""
+    """``state`` or ``states``: the value of every action, and the best action."""
     states, single = _states(asked)
     values, best = decisions.values(states)
     std = None if values.std is None else values.std.tolist()
@@ -99,7 +99,7 @@ async def _record(decisions: Decisions, asked: Question) -> Answer:
 
 
 def _health(decisions: Decisions) -> Answer:
-    """What is served, and how many decisions are written down."""
+    """The served policy, and the number of logged decisions."""
     policy = decisions.policy
     return {
         "status": "ok",
@@ -135,7 +135,7 @@ def _only(asked: Question, *known: str) -> None:
 async def _asked(request: Request) -> Question:
     """The object in the body of a request."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != "application/json":  # which no page of another site can send
+    if kind != "application/json":  # pages of other sites cannot send this type
         raise HTTPException(
             415, f"the content type is {kind[:50] or 'missing'}: send application/json"
         )
@@ -157,12 +157,12 @@ def _no_number(word: str) -> float:
     raise ValueError(f"{word} is no number")
 
 
-#: made once: ``json.loads`` with an argument makes one for every request
+#: made once, because ``json.loads`` with an argument makes a decoder for every request
 _DECODER = json.JSONDecoder(parse_constant=_no_number)
 
 
 def _explained(endpoint: Endpoint) -> Endpoint:
-    """An endpoint whose errors are answers."""
+    """An endpoint that turns errors into responses."""
 
     async def explained(request: Request) -> Response:
         try:

@@ -1,4 +1,4 @@
-"""What a service counts, in the text format of Prometheus."""
+"""The metrics of the service, in the text format of Prometheus."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from rblspi.serving.decisions import Decisions
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 
-#: seconds, from less than a request takes to more than anybody waits
+#: seconds, from the fastest request to longer than any client waits
 BUCKETS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 
 
 class Metrics(Collector):
-    """Counts requests and their times; decisions and outcomes are counted where they are made."""
+    """Counts requests and measures their times; `Decisions` counts decisions and outcomes."""
 
     def __init__(self, decisions: Decisions) -> None:
         self._decisions = decisions
@@ -63,7 +63,7 @@ class Metrics(Collector):
         return generate_latest(self._registry)
 
     def collect(self) -> Iterator[Any]:
-        """The numbers that the decisions keep themselves."""
+        """The counts that `Decisions` keeps."""
         taken = CounterMetricFamily(
             "rblspi_decisions", "Decisions since the start, by action", labels=["action"]
         )

@@ -1,4 +1,4 @@
-"""States as programs have them: checked, as observations for the policy, and as plain data."""
+"""States from programs: checks, and conversion to observations and plain data."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Result = TypeVar("Result")
 
 
 class Seen(NamedTuple):
-    """A state as the policy sees it."""
+    """A state in the form of the policy."""
 
     observation: Vector  # shape (d,)
     mask: Allowed  # which actions are allowed, shape (1, actions)
@@ -69,7 +69,7 @@ class States:
         return f"{short(state)} is not a state of {self._policy.features.input_size} finite numbers"
 
     def plain(self, seen: Seen) -> Any:
-        """What a log keeps of a state: numbers, words and None by columns, or a list of numbers."""
+        """A state in the form of the log: values by column, or a list of numbers."""
         numbers = seen.observation.tolist()
         if self.encoding is None:
             return numbers
@@ -88,7 +88,7 @@ class States:
 
 
 def _decoded(column: Input, numbers: Sequence[float], alone: bool) -> float | str | None:
-    """The value of a column, of which `Input.encoded` made these numbers."""
+    """The value of a column that `Input.encoded` turned into these numbers."""
     if column.fill is not None and numbers[-1]:
         return None
     if not column.words:
@@ -97,7 +97,7 @@ def _decoded(column: Input, numbers: Sequence[float], alone: bool) -> float | st
 
 
 def each(name: str, items: Sequence[Item], work: Callable[[Item], Result]) -> list[Result]:
-    """The results of a function for every item; an error says which item it is about."""
+    """The results of a function for every item; an error names its item."""
     results = []
     for i, item in enumerate(items):
         try:
