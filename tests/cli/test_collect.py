@@ -21,7 +21,6 @@ def test_random_transitions_are_written_with_their_origin(tmp_path, capsys):
     [
         (["rblspi/MountainCar-v0", "-o", "car.csv"], "--out car.csv must end in .parquet"),
         (["rblspi/MountanCar-v0", "-o", "a.parquet"], "did you mean rblspi/MountainCar-v0"),
-        (["Pendulum-v1", "-o", "a.parquet", "--quiet"], "is not discrete"),
         (
             ["CartPole-v1", "-o", "a.parquet", "--policy", "no.npz"],
             "there is no agent or policy no.npz",

@@ -214,7 +214,6 @@ MISTAKES = [
     ("train CartPole-v1 --set total_steps=9", "'total_steps': --timesteps, or learn(total_tim"),
     ("train nosuchmodule:Car-v0", "there is no module 'nosuchmodule'"),
     ("train json:", "names no environment"),
-    ("train Pendulum-v1 --basis rbf:3", "is not discrete"),
     (f"train {CAR} --basis rfb:3", "no basis is called 'rfb': did you mean rbf?"),
     (f"train {CAR} --basis rbf(cell=3)", "unexpected keyword argument 'cell'; its arguments are"),
     (f"train {CAR} --basis rbf(__import__('os'))", "is not written as"),

@@ -27,6 +27,7 @@ from rblspi.rollout.memory import TERMINATED
 from tests.support.agents import assert_resumes_to_the_bit, assert_same_bits
 from tests.support.diary import Diary
 from tests.support.masked import ACTIONS, STATES, Masked
+from tests.support.points import Points
 
 TABLE, NUMBERS = "rblspi/DeepSeaStochastic-v0", "rblspi/PuddleWorld-v0"
 STEPS = 170
@@ -143,6 +144,12 @@ def test_it_learns_from_copies_or_says_why_not(record: Algorithm) -> None:
 
 
 # Interruptions -----------------------------------------------------------------------------------
+
+
+class TwoChoices(gym.Wrapper[Any, Any, Any, Any]):
+    """An action is two choices."""
+
+    action_space = gym.spaces.MultiDiscrete([2, 2])
 
 
 class Fragile(gym.Wrapper[Any, Any, Any, Any]):
@@ -269,6 +276,19 @@ def test_it_says_which_observations_it_needs(record: str, name: str) -> None:
         make(kind, name)
 
 
+@pytest.mark.parametrize(
+    "record",
+    [r for r in ONLINE if r.name != "fitted-rmax" and (r.name, NUMBERS) not in REFUSES],
+    ids=lambda r: r.name,
+)
+def test_numbers_as_actions_are_the_points_of_a_grid(record: Algorithm) -> None:
+    """By the bit as if a wrapper offered the points; `FittedRmax` knows how near they are."""
+    environments = gym.make("Pendulum-v1"), Points(gym.make("Pendulum-v1"))
+    one, other = (record.load()(e, Multilinear(3), seed=0).learn(STEPS) for e in environments)
+    assert one.actions == 5
+    assert_same_bits(one, other)
+
+
 @by_name
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
@@ -279,7 +299,11 @@ def test_it_says_which_observations_it_needs(record: str, name: str) -> None:
         ({"seed": -1}, ValueError, "seed=-1 must be at least 0"),
         ({"seed": 0.5}, TypeError, "seed=0.5 must be a whole number"),
         ({"env": "rblspi/PudleWorld-v0"}, ValueError, "did you mean rblspi/PuddleWorld-v0"),
-        ({"env": "Pendulum-v1"}, TypeError, "is not discrete|needs a Discrete"),
+        (
+            {"env": TwoChoices(gym.make("CartPole-v1"))},
+            TypeError,
+            "is neither Discrete nor a Box|needs a Discrete",
+        ),
         ({"env": 7}, TypeError, "env=7 is neither a Gymnasium environment nor the id of one"),
         ({"basis": 7}, TypeError, "7"),
     ],

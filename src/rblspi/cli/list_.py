@@ -69,7 +69,7 @@ def _environments(console: Any) -> None:
     )
     console.rule("environments of this package, compiled", align="left")
     console.print(Columns(ours, padding=(0, 3)))
-    console.rule("installed environments; those with discrete actions can be learnt", align="left")
+    console.rule("installed environments; actions: discrete or up to three numbers", align="left")
     console.print(Columns(others, padding=(0, 3)))
     console.print("any other: module:EnvId imports the module that registers it", style="dim")
 

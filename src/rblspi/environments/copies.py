@@ -46,7 +46,7 @@ class Copies(gym.Env[Any, Any]):
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Step all copies, and return the first one's result."""
-        actions = np.full(self.vector.num_envs, action)
+        actions = np.stack([action] * self.vector.num_envs)
         observations, rewards, terminated, truncated, infos = self.vector.step(actions)
         first, info = next(self.apart(observations)), info_of(infos, 0)
         if "final_obs" in info:  # it has begun its next episode already

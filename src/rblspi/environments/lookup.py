@@ -83,16 +83,6 @@ def _import(module: str, name: str) -> None:
         raise ValueError(f"{name}: importing {module} failed: {error}") from error
 
 
-def discrete_actions(env: gym.Env[Any, Any]) -> gym.spaces.Discrete:
-    """The action space of an environment, which has to be discrete."""
-    if not isinstance(env.action_space, gym.spaces.Discrete):
-        raise TypeError(
-            f"action space {env.action_space} is not discrete: least-squares policy iteration "
-            "compares a handful of actions; wrap the environment so that it offers some"
-        )
-    return env.action_space
-
-
 def describe(env: gym.Env[Any, Any]) -> dict[str, Any]:
     """How to make an environment again, as plain data."""
     spec = env.spec

@@ -114,13 +114,13 @@ def make_agent(curve: Curve, seed: int) -> Any:
 
 def make_estimator(curve: Curve) -> Any:
     """The estimator of an offline curve."""
-    from rblspi.environments.lookup import discrete_actions
+    from rblspi.environments.actions import action_set
     from rblspi.features import basis_from_settings
 
     env = make_environment(curve)
     return algorithm(curve.algorithm).load()(
         basis_from_settings(curve.basis),
-        int(discrete_actions(env).n),
+        action_set(env.action_space).count,
         observation_space=env.observation_space,
         **curve.settings,
     )

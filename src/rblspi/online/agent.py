@@ -23,7 +23,8 @@ from rblspi.core.progress import Tell, progress
 from rblspi.core.settings import Setting, set_all, signature_of
 from rblspi.core.types import Array, Matrix, Vector
 from rblspi.data.transitions import Transitions
-from rblspi.environments.lookup import EnvironmentLike, describe, discrete_actions, make
+from rblspi.environments.actions import action_set
+from rblspi.environments.lookup import EnvironmentLike, describe, make
 from rblspi.environments.spaces import action_mask, as_vectors
 from rblspi.features import Basis, BasisLike, as_basis, default_basis, with_bounds
 from rblspi.model.posterior import Posterior
@@ -93,7 +94,9 @@ class Budget(NamedTuple):
 
 
 class Agent(ABC):
-    """An agent that learns online from any Gymnasium environment with discrete actions.
+    """An agent that learns online from any Gymnasium environment.
+
+    Actions are discrete, or one to three numbers with bounds, see `rblspi.environments.actions`.
 
     A subclass is one algorithm: compiled `functions`, the `_initial_state` they work on, and the
     weights it acts by. Its settings are class attributes, each a `Setting`.
@@ -117,7 +120,8 @@ class Agent(ABC):
     ) -> None:
         set_all(self, settings)
         self.env = make(env)
-        self.actions = int(discrete_actions(self.env).n)
+        self.action_set = action_set(self.env.action_space)
+        self.actions = self.action_set.count
         if self.seed is None:
             self.seed = int(np.random.SeedSequence().generate_state(1)[0])
         basis = self._recipe(basis)
@@ -385,7 +389,7 @@ class Agent(ABC):
                 features=self.features,
                 weights=self._weights(explore).copy(),
                 observation_space=self.env.observation_space,
-                action_space=discrete_actions(self.env),
+                action_space=self.env.action_space,
                 posterior=self.posterior,
                 epsilon=self._exploring_epsilon() if explore else 0.0,
                 discount=self.discount,
@@ -439,7 +443,7 @@ class Agent(ABC):
         Otherwise as `LinearPolicy.predict`.
         """
         with self._lock:
-            choose, actions = self._choice(not deterministic), discrete_actions(self.env)
+            choose, actions = self._choice(not deterministic), self.action_set
             space = self.env.observation_space
             if action_masks is None:
                 action_masks = action_mask(space, observation)

@@ -36,7 +36,8 @@ def agent(
     Parameters
     ----------
     env : gymnasium.Env or str
-        An environment with discrete actions, a vector of them, or the id of one.
+        An environment whose actions are discrete or one to three numbers with bounds, a vector of
+        them, or the id of one.
     algorithm : str, optional
         A name in the registry, as ``rblspi list algorithms`` shows it. Unless given, the
         observations decide, see `default_for`.

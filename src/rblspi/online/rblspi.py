@@ -105,7 +105,7 @@ class RBLSPI(Agent):
     Parameters
     ----------
     env : gymnasium.Env or str
-        An environment with discrete actions, a vector of them, or the id of one.
+        An environment, a vector of them, or the id of one.
     basis : Basis, callable or fitted transformer, optional
         State features; one block of weights per action is learnt over them. Chosen by the
         observation space unless given; dimensions without bounds are then scaled to what

@@ -316,6 +316,8 @@ def _action_names(policy: LinearPolicy) -> list[str]:
     for names in (policy.action_names, _known_names(policy)[1]):
         if len(names) == policy.actions:
             return [*names]
+    if policy.action_set.has_between:
+        return [str(np.ravel(action).round(3).tolist()) for action in policy.action_set.listed]
     return [f"action {i}" for i in range(policy.actions)]
 
 

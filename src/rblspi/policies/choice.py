@@ -79,7 +79,12 @@ class Greedy:
         self, observations: NDArray[Any], x: Matrix, allowed: Allowed | None = None
     ) -> Integers:
         """Actions for rows of features."""
-        return best_actions(x @ self.weights.T, allowed)
+        return best_actions(self.values(x), allowed)
+
+    def values(self, x: Matrix) -> Matrix:
+        """What is compared, shape (N, actions)."""
+        values: Matrix = x @ self.weights.T
+        return values
 
 
 @dataclass(frozen=True)
@@ -111,5 +116,9 @@ class Pessimistic:
         self, observations: NDArray[Any], x: Matrix, allowed: Allowed | None = None
     ) -> Integers:
         """Actions for rows of features."""
+        return best_actions(self.values(x), allowed)
+
+    def values(self, x: Matrix) -> Matrix:
+        """What is compared, shape (N, actions)."""
         mean, std = self.posterior.predict(x)
-        return best_actions(mean - self.pessimism * std, allowed)
+        return mean - self.pessimism * std

@@ -16,6 +16,7 @@ from rblspi.core import check
 from rblspi.core.archive import printable
 from rblspi.core.types import Array, Integers, Matrix, Vector
 from rblspi.data.encoding import Encoding
+from rblspi.environments.actions import ActionSet, action_set
 from rblspi.environments.lookup import make_described
 from rblspi.environments.spaces import action_mask, as_vectors, checked_masks
 from rblspi.features import Basis, BasisLike, Features
@@ -46,7 +47,7 @@ class LinearPolicy:
     weights : ndarray, shape (k,)
         theta, one block of n weights for every action.
     observation_space : gymnasium.Space
-    action_space : gymnasium.spaces.Discrete
+    action_space : gymnasium.spaces.Discrete or gymnasium.spaces.Box
     posterior : Posterior, optional
         Of the weights, which pessimism needs.
     pessimism : float
@@ -59,6 +60,8 @@ class LinearPolicy:
     environment : mapping, optional
         How to make the environment again, see `rblspi.environments.lookup.describe`.
     action_names : tuple of str
+    action_axes : tuple of tuples of float
+        Points along each number of a Box of actions; evenly spaced unless given.
     inputs : Encoding, optional
         How a state with names, words or missing values becomes an observation.
     provenance : mapping
@@ -71,13 +74,14 @@ class LinearPolicy:
     features: Features
     weights: Vector
     observation_space: gym.Space[Any]
-    action_space: gym.spaces.Discrete
+    action_space: gym.Space[Any]
     posterior: Posterior | None = None
     pessimism: float = 0.0
     epsilon: float = 0.0
     discount: float = 0.99
     environment: Mapping[str, Any] | None = None
     action_names: tuple[str, ...] = ()
+    action_axes: tuple[tuple[float, ...], ...] = ()
     inputs: Encoding | None = None
     provenance: Mapping[str, Any] = field(default_factory=dict)
     seed: tuple[int, ...] = (0,)
@@ -101,10 +105,15 @@ class LinearPolicy:
                 f"{self.actions} actions: pass the basis and the environment of the fit"
             )
 
+    @cached_property
+    def action_set(self) -> ActionSet:
+        """What its actions are to the environment."""
+        return action_set(self.action_space, self.action_axes)
+
     @property
     def actions(self) -> int:
         """The number of actions."""
-        return int(self.action_space.n)
+        return self.action_set.count
 
     @property
     def weights_by_action(self) -> Matrix:
@@ -142,17 +151,20 @@ class LinearPolicy:
         if action_masks is None:
             action_masks = action_mask(self.observation_space, observation)
         seen = self.observed(observation)
-        actions = choose_actions(self.features, choose, seen, self.action_space, action_masks)
+        actions = choose_actions(self.features, choose, seen, self.action_set, action_masks)
         return actions, state
 
     def act(self, state: Any) -> Any:
-        """The best action in a state, or in each of several, by its name if it has one.
+        """The best action in a state, or in each of several: its name, if it has one, or numbers.
 
         A state may be given as in the log, see `rblspi.data.Encoding`: a mapping from names of
         columns to values, for example.
         """
         chosen = self.predict(state, deterministic=True)[0]
-        return self.named(chosen - int(self.action_space.start)) if self.action_names else chosen
+        if self.action_axes:  # the log has one number
+            chosen = np.asarray(chosen)[..., 0]
+            return chosen if chosen.ndim else float(chosen)
+        return self.named(chosen - self.action_set.action(0)) if self.action_names else chosen
 
     def named(self, actions: Any) -> Any:
         """Actions, counted from 0, by their names; as they are if they have none."""
@@ -272,18 +284,24 @@ def choose_actions(
     features: Features,
     choose: BatchPolicy,
     observation: ArrayLike,
-    action_space: gym.spaces.Discrete,
+    actions: ActionSet,
     action_masks: ArrayLike | None = None,
 ) -> Any:
-    """Actions of the action space: an int for one observation, an array for a batch."""
+    """Actions as the environment takes them: one for one observation, an array for a batch.
+
+    A policy that compares values also finds the best action between the points of a grid.
+    """
     x = features(observation)
     rows = np.atleast_2d(x)
     masks: tuple[Any, ...] = ()
     if action_masks is not None:
-        masks = (checked_masks(action_masks, int(action_space.n), len(rows)),)
+        masks = (checked_masks(action_masks, actions.count, len(rows)),)
     chosen = np.asarray(choose(np.asarray(observation), rows, *masks))
-    chosen = chosen + int(action_space.start)
-    return int(chosen[0]) if x.ndim == 1 else chosen
+    if actions.has_between and hasattr(choose, "values"):
+        taken = actions.best(chosen, choose.values(rows), *masks)
+    else:
+        taken = actions.actions(chosen)
+    return taken if x.ndim > 1 else actions.single(taken)
 
 
 def action_names_of(

@@ -2,7 +2,8 @@
 
 The graph computes in float64. It has an input for every column of a state, as in the log: text for
 words, float64 for numbers, each of shape (N,); or one input ``observation`` of shape (N, d) where
-states have no names. Its outputs are ``action``, shape (N,), by name if actions have names,
+states have no names. Its outputs are ``action``, shape (N,), by name if actions have names, or
+of the shape of a Box of actions with one row for every state,
 ``values``, shape (N, actions), and ``std`` if the policy was exported with standard deviations.
 
 Operators cannot raise errors of their own. What a state must not be, an unknown word or a number
@@ -22,6 +23,7 @@ from numpy.typing import NDArray
 
 from rblspi.core.archive import printable
 from rblspi.core.files import replacing
+from rblspi.environments.actions import GridActions
 from rblspi.features import BASES
 from rblspi.features.composition import emit
 
@@ -62,18 +64,15 @@ def _content(policy: LinearPolicy, std: bool) -> bytes:
         outputs.append(graph.named("std", lengths))
         if policy.pessimism:
             scores = graph("Sub", scores, graph("Mul", lengths, np.array(policy.pessimism)))
-    best = graph("ArgMax", scores, axis=1, keepdims=0)
-    start = int(policy.action_space.start)
-    actions: list[Any] = [*(policy.action_names or range(start, start + policy.actions))]
-    listed = np.array(actions, object if policy.action_names else np.int64)
-    graph.named("action", graph("Gather", listed, best))
+    action, kind, shape = _action(graph, policy, scores)
+    graph.named("action", action)
     about = {
-        "actions": actions,
+        "actions": [*(policy.action_names or policy.action_set.listed)],
         "inputs": [] if policy.inputs is None else policy.inputs.plain(),
         "discount": float(policy.discount),
         "algorithm": printable(str(policy.provenance.get("algorithm", ""))),
     }
-    return graph.file(outputs, about, bool(policy.action_names))
+    return graph.file(outputs, about, kind, shape)
 
 
 class _Graph:
@@ -113,12 +112,14 @@ class _Graph:
         self.constants.append(self.onnx.numpy_helper.from_array(np.asarray(array), name))
         return name
 
-    def file(self, outputs: Sequence[str], about: Mapping[str, Any], words: bool) -> bytes:
+    def file(
+        self, outputs: Sequence[str], about: Mapping[str, Any], kind: str, shape: Sequence[int]
+    ) -> bytes:
         """The whole graph, checked, as the bytes of a file with facts about it as metadata."""
         types, helper = self.onnx.TensorProto, self.onnx.helper
-        kind, shape = types.STRING if words else types.INT64, ["N", len(about["actions"])]
-        infos = [helper.make_tensor_value_info("action", kind, ["N"])]
-        infos += [helper.make_tensor_value_info(name, types.DOUBLE, shape) for name in outputs]
+        infos = [helper.make_tensor_value_info("action", getattr(types, kind), ["N", *shape])]
+        by_action = ["N", len(about["actions"])]
+        infos += [helper.make_tensor_value_info(name, types.DOUBLE, by_action) for name in outputs]
         graph = helper.make_graph(self.nodes, "policy", self.inputs, infos, self.constants)
         opsets = [helper.make_opsetid(domain, version) for domain, version in OPSETS.items()]
         made = helper.make_model(graph, opset_imports=opsets, producer_name="rblspi")
@@ -182,6 +183,39 @@ def _finite(graph: _Graph, numbers: str) -> str:
     odd = graph("IsNaN", graph("Mul", numbers, np.array(0.0)))
     place = graph("Cast", odd, to="INT64")
     return graph("Add", numbers, graph("Gather", np.zeros(1), place))
+
+
+# The best action -------------------------------------------------------------------------------
+
+
+def _action(graph: _Graph, policy: LinearPolicy, scores: str) -> tuple[str, str, tuple[int, ...]]:
+    """What the policy takes, with the kind of its values and its shape."""
+    best, actions = graph("ArgMax", scores, axis=1, keepdims=0), policy.action_set
+    if isinstance(actions, GridActions):
+        kind = "FLOAT" if actions.space.dtype == np.float32 else "DOUBLE"
+        numbers = graph("Cast", _between(graph, actions, scores, best), to=kind)
+        shape = actions.space.shape
+        return graph("Reshape", numbers, np.array([-1, *shape])), kind, shape
+    if policy.action_names:
+        return graph("Gather", np.array(policy.action_names, object), best), "STRING", ()
+    return graph("Gather", np.array(actions.listed, np.int64), best), "INT64", ()
+
+
+def _between(graph: _Graph, actions: GridActions, scores: str, best: str) -> str:
+    """`GridActions.best`, in its words, as numbers of shape (N, numbers)."""
+    below, above, h1, h2, inner = (graph("Gather", t, best) for t in actions.neighbours)
+    middle = graph("ReduceMax", scores, axes=[1], keepdims=1)
+    lower, higher = (graph("GatherElements", scores, side, axis=1) for side in (below, above))
+    s1 = graph("Div", graph("Sub", middle, lower), h1)
+    s2 = graph("Div", graph("Sub", higher, middle), h2)
+    bend = graph("Sub", s1, s2)
+    inner = graph("And", inner, graph("Greater", bend, np.array(0.0)))
+    slope = graph("Add", graph("Mul", h2, s1), graph("Mul", h1, s2))
+    half = graph("Mul", np.array(0.5), slope)
+    beside = graph("Div", half, graph("Where", inner, bend, np.array(1.0)))
+    moved = graph("Where", inner, beside, np.array(0.0))
+    found = graph("Add", graph("Gather", actions.points, best), moved)
+    return graph("Max", graph("Min", found, actions.high), actions.low)
 
 
 # Standard deviations ---------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from rblspi.core import archive
 from rblspi.core.archive import FileError, short
 from rblspi.core.types import Array
 from rblspi.data.encoding import Encoding
+from rblspi.environments.actions import action_set
 from rblspi.environments.spaces import describe_space, space_from
 from rblspi.features import BasisLike, as_basis, basis_from_settings
 from rblspi.model.posterior import Posterior
@@ -20,7 +21,7 @@ from rblspi.policies.linear import LinearPolicy
 from rblspi.policies.values import ValuePosterior, values_of
 
 FORMAT = "rblspi-policy"
-VERSION = 4
+VERSION = 5
 
 #: of every posterior, and of some
 _ARRAYS = ("mean", "factor", "gram_factor")
@@ -31,6 +32,7 @@ _FIELDS: dict[str, Any] = {
     "environment": dict | None,
     "provenance": dict,
     "action_names": list,
+    "action_axes": list,
     "seed": list,
 }
 _SPACES = ("observation_space", "action_space")
@@ -113,11 +115,13 @@ def _policy(
     spaces: dict[str, Any] = {name: space_from(description[name]) for name in _SPACES}
     recipe = basis_from_settings(description["basis"]) if basis is None else as_basis(basis)
     names, seed = description["action_names"], description["seed"]
-    actions = int(spaces["action_space"].n)
+    axes = tuple(tuple(map(float, axis)) for axis in description["action_axes"])
+    actions = action_set(spaces["action_space"], axes).count
     policy = LinearPolicy(
         **{name: description[name] for name in _FIELDS}
         | {"action_names": tuple(map(str, names)), "seed": tuple(map(int, seed))}
-        | spaces,
+        | spaces
+        | {"action_axes": axes},
         basis=recipe,
         inputs=None if inputs is None else Encoding.from_plain(inputs),
         features=recipe.build(spaces["observation_space"]),

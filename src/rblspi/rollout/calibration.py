@@ -228,14 +228,14 @@ def rollout_returns(
     for env, rng in zip(envs, rngs, strict=True):
         env.np_random = rng
     actions = np.tile(np.repeat(np.arange(shape[1]), shape[2]), shape[0])
-    actions = actions + int(policy.action_space.start)
+    actions = policy.action_set.actions(actions)
     returns = np.zeros(len(envs))
     alive = np.arange(len(envs))
     weight = 1.0
     for _ in range(longest):
         observations, running = [], []
         for i, action in zip(alive, actions, strict=True):
-            observation, reward, terminated, _, _ = envs[i].step(int(action))
+            observation, reward, terminated, _, _ = envs[i].step(action)
             returns[i] += weight * float(reward)
             if not terminated:
                 running.append(i)

@@ -16,8 +16,9 @@ from rblspi.core import check
 from rblspi.core.compiled import jit_borrowing, jit_inlined
 from rblspi.core.types import Allowed, Integers, Mask, Matrix, Vector
 from rblspi.data.transitions import Transitions
+from rblspi.environments.actions import action_set
 from rblspi.environments.base import runs_compiled
-from rblspi.environments.lookup import discrete_actions, make
+from rblspi.environments.lookup import make
 from rblspi.environments.spaces import (
     as_vector,
     checked_masks,
@@ -53,11 +54,12 @@ def collect(
     transitions, episodes : int
         At least one of them; collecting stops when the first limit is reached.
     policy : callable, optional
-        Maps an observation to an action of the environment; by default actions are random.
+        Maps an observation to an action of the environment; by default actions are random. Of a
+        Box of actions, the nearest point of its grid is taken, see `rblspi.environments.actions`.
     seed : int
     """
     environment = make(env)
-    discrete_actions(environment)
+    action_set(environment.action_space)
     if transitions is None and episodes is None:
         raise ValueError("collect() needs transitions or episodes")
     steps = math.inf if transitions is None else check.count("transitions", transitions)
@@ -83,9 +85,10 @@ def _walk(env: gym.Env[Any, Any], policy: Act | None, seed: int) -> _CompiledWal
 def random_walk(env: gym.Env[Any, Any] | str, transitions: int, seed: int) -> Transitions:
     """Transitions of uniformly random actions, which are drawn before the first step."""
     environment = make(env)
-    space = discrete_actions(environment)
-    actions = iter(np.random.default_rng(seed).integers(space.n, size=transitions) + space.start)
-    walk = _Walk(environment, lambda _, **masks: next(actions), seed)
+    actions = action_set(environment.action_space)
+    taken = np.random.default_rng(seed).integers(actions.count, size=transitions)
+    drawn = map(actions.action, taken)
+    walk = _Walk(environment, lambda _, **masks: next(drawn), seed)
     log, _, _ = walk.log(transitions, transitions)
     return _as_transitions(log, vector_space(environment.observation_space))
 
@@ -170,19 +173,22 @@ class _Walk:
     def __init__(self, env: gym.Env[Any, Any], policy: Act, seed: int) -> None:
         self.space = env.observation_space
         self.inputs = input_size(self.space)
-        self.first_action = int(discrete_actions(env).start)
-        self.actions = int(discrete_actions(env).n)
-        act = lambda observation, **masks: int(policy(observation, **masks))  # noqa: E731
+        self.actions = action_set(env.action_space)
+
+        def act(observation: Any, **masks: Any) -> Any:
+            """The action with an index that is nearest to the chosen one."""
+            return self.actions.action(self.actions.index(policy(observation, **masks)))
+
         self.steps = rollout(env, act, seed=seed)
 
     def log(self, rows: int, episodes: int) -> tuple[Matrix, Mask | None, int]:
         """Rows for a log or this many episodes, their masks, and the number of ended episodes."""
         log, ended, made = np.empty((rows, 2 * self.inputs + 3)), 0, 0
-        masks = np.ones((rows, self.actions), np.bool_)
+        masks = np.ones((rows, self.actions.count), np.bool_)
         for i, step in enumerate(islice(self.steps, rows)):
             log[i] = self._row(step)
             if step.next_mask is not None:
-                masks[i] = checked_masks(step.next_mask, self.actions, 1)[0]
+                masks[i] = checked_masks(step.next_mask, self.actions.count, 1)[0]
             ended, made = ended + step.ended, i + 1
             if ended == episodes:
                 break
@@ -194,6 +200,6 @@ class _Walk:
             [
                 as_vector(self.space, step.observation),
                 as_vector(self.space, step.next_observation),
-                [step.action - self.first_action, step.reward, end],
+                [self.actions.index(step.action), step.reward, end],
             ]
         )

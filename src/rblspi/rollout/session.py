@@ -12,9 +12,9 @@ from gymnasium.vector import AutoresetMode
 
 from rblspi.core.deferred_signals import Deferral
 from rblspi.core.types import Allowed, Integers, Mask, Matrix, Vector
+from rblspi.environments.actions import action_set
 from rblspi.environments.base import CompiledEnvironment, runs_compiled, step_limit
 from rblspi.environments.copies import Copies, info_of
-from rblspi.environments.lookup import discrete_actions
 from rblspi.environments.spaces import action_mask, as_vector, checked_masks
 from rblspi.features.base import Features
 from rblspi.rollout.loop import (
@@ -61,8 +61,8 @@ class Session:
         # Each wrapper looks these up in the next, which takes as long as a step of some
         # environments.
         self.space = environment.observation_space
-        self.first_action = int(discrete_actions(environment).start)
-        self.actions = int(discrete_actions(environment).n)
+        self.action_set = action_set(environment.action_space)
+        self.actions = self.action_set.count
         self.copies = 1  # environments that step together
         self.masked = False  # whether the environment has said what is allowed
         self.compiled = features.compiled and runs_compiled(environment)
@@ -151,7 +151,7 @@ class Session:
     ) -> tuple[float, bool, bool]:
         self.signals.open()
         observation, reward, terminated, truncated, info = checked_step(
-            self.environment, action + self.first_action
+            self.environment, self.action_set.action(action)
         )
         self.signals.close()
         self._observe(observation, state)
@@ -280,7 +280,7 @@ class VectorSession(Session):
         begun a new episode has no transition.
         """
         vector = self.environment.vector
-        chosen = np.asarray(actions) + self.first_action
+        chosen = self.action_set.actions(np.asarray(actions))
         self.signals.open()
         observations, rewards, terminated, truncated, infos = vector.step(chosen)
         self.signals.close()

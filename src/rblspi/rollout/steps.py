@@ -10,6 +10,7 @@ import gymnasium as gym
 import numpy as np
 
 from rblspi.core.types import Matrix
+from rblspi.environments.actions import action_set
 from rblspi.environments.spaces import action_mask, as_vector
 
 #: Maps an observation to an action of the environment's action space. If the environment tells
@@ -106,11 +107,11 @@ def episodes(
 
 
 def random_act(env: gym.Env[Any, Any]) -> Act:
-    """Allowed actions, drawn uniformly from the action space."""
+    """Allowed actions, drawn uniformly by the random numbers of the action space."""
+    actions = action_set(env.action_space)
 
     def act(observation: Any, action_masks: Any = None) -> Any:
-        mask = None if action_masks is None else np.asarray(action_masks, np.int8)
-        return env.action_space.sample(mask)
+        return actions.sample(None if action_masks is None else np.asarray(action_masks, np.int8))
 
     return act
 
