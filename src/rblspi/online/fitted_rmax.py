@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import gymnasium as gym
@@ -33,12 +34,14 @@ from rblspi.core import check
 from rblspi.core.settings import Setting
 from rblspi.core.types import Mask, Matrix, Vector
 from rblspi.data.transitions import Transitions
+from rblspi.environments.actions import GridActions
 from rblspi.environments.spaces import input_size
 from rblspi.features import Basis, BasisLike, Multilinear, as_basis, default_basis
 from rblspi.features.bounds import bounds, circles, components, coordinates_of
 from rblspi.features.multilinear import Grid
 from rblspi.offline.fitted_q import attainable
 from rblspi.online.agent import Cost
+from rblspi.online.joint_model import Seen, joint_model
 from rblspi.online.kernel_model import (
     GridModel,
     displacements,
@@ -72,8 +75,9 @@ class FittedRmax(PlanningAgent):
     Parameters
     ----------
     env : gymnasium.Env or str
-        An environment with discrete actions, or its id. Its observations have up to eight numbers,
-        of which the cosine and the sine of an angle are one.
+        An environment, or its id. Its observations have up to eight numbers, of which the cosine
+        and the sine of an angle are one. Where actions are numbers, what is near is told over
+        states and actions together, see `rblspi.online.joint_model`.
     basis : Multilinear, optional
         The grid; its bounds follow what is seen. By default one of about 10,000 vertices.
     neighbours : int
@@ -230,6 +234,13 @@ class FittedRmax(PlanningAgent):
         vertices, turning = grid.scaled(grid.points()), grid.turning
         unit_grid = grid._replace(low=np.zeros_like(grid.low), slope=grid.cells).parameters
         going, models = np.where(log.terminated, 0.0, 1.0), []
+        if isinstance(self.action_set, GridActions):
+            seen = Seen(states, after, log.actions, log.rewards, going)
+            places = self.action_set.scaled, vertices, turning
+            line_4 = partial(
+                nearest, neighbours=self.neighbours, optimism=self.optimism, size=len(turning)
+            )
+            return joint_model(seen, *places, line_4, hope, self.discount, unit_grid)
         for of_a in (log.actions == a for a in range(self.actions)):
             if not of_a.any():
                 models.append(GridModel.untried(len(vertices), hope))

@@ -65,15 +65,18 @@ def displacements(states: Matrix, after: Matrix, vertices: Matrix, turning: Mask
     """Line 3, and where it takes the vertices; a small ridge for directions without data.
 
     Of an angle, s' - s is the shorter way around the circle, and s is its cosine and its sine.
+    Where actions are numbers, they are further columns of the states and of the vertices.
     """
-    x, moves = _embedded(states, turning), after - states
-    moves[:, turning] -= np.round(moves[:, turning])
+    size = after.shape[1]
+    x, moves = _embedded(states, turning), after - states[:, :size]
+    around = turning[:size]
+    moves[:, around] -= np.round(moves[:, around])
     middle = x.mean(axis=0)
     centred = x - middle
     mean = moves.mean(axis=0)
     gram = centred.T @ centred + RIDGE * np.eye(len(middle))
     slope = np.linalg.solve(gram, centred.T @ (moves - mean))
-    base = vertices + mean + (_embedded(vertices, turning) - middle) @ slope
+    base = vertices[:, :size] + mean + (_embedded(vertices, turning) - middle) @ slope
     return Motion(base, moves - mean - centred @ slope)
 
 
@@ -87,14 +90,19 @@ def _embedded(points: Matrix, turning: Mask) -> Matrix:
 
 
 def nearest(
-    states: Matrix, vertices: Matrix, turning: Mask, neighbours: int, optimism: float = 1.0
+    states: Matrix,
+    vertices: Matrix,
+    turning: Mask,
+    neighbours: int,
+    optimism: float = 1.0,
+    size: int | None = None,
 ) -> Neighbours:
-    """Line 4 for the transitions of one action."""
+    """Line 4 for the transitions of one action; the states are the first so many columns."""
     count = min(neighbours, len(states))
     distances, places = tree_of(states, turning).query(vertices, k=np.arange(1, count + 1))
     width = np.maximum(distances[:, -1:] / 2.0, 1e-9)
     weights = np.exp(-0.5 * np.square(distances / width))
-    unknown = optimism * width[:, 0] ** vertices.shape[1]
+    unknown = optimism * width[:, 0] ** (vertices.shape[1] if size is None else size)
     return Neighbours(places.astype(np.int64), weights, unknown)
 
 
