@@ -150,9 +150,9 @@ def _number_of_actions(env: gym.Env[Any, Any] | None, actions: int | None) -> in
     """The number of actions of the environment, or the number that was typed."""
     if env is None:
         return actions
-    from rblspi.environments.lookup import discrete_actions
+    from rblspi.environments.actions import action_set
 
-    own = int(discrete_actions(env).n)
+    own = action_set(env.action_space).count
     if actions not in (None, own):
         raise ValueError(f"--actions {actions}: {env.spec} has {own}")
     return own
@@ -200,11 +200,13 @@ def _observation_space(
         seen = source.actions or actions
         source.limit_actions(seen or 1 + max(int(chunk.actions.max()) for chunk in source))
         return space
+    from rblspi.data.encoding import points_of
     from rblspi.policies.linear import action_names_of
 
     own = _number_of_actions(env, actions) or 1
     source.limit_actions(own)
-    action_names_of(env, own, source.action_names)
+    if not points_of(source.action_names):
+        action_names_of(env, own, tuple(map(str, source.action_names)))
     return env.observation_space
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from rblspi.data.encoding import Encoding
+from rblspi.data.encoding import ActionNames, Encoding
 from rblspi.data.periods import PeriodLike
 from rblspi.data.transitions import Transitions
 
@@ -50,7 +50,7 @@ class Facts:
     size: int = 0  # the number of rows; 0: not known
     actions: int | None = None  # the number of actions, which may be more than the data have
     encoding: Encoding | None = None  # of states with names; None: they are numbers without any
-    action_names: tuple[str, ...] = ()  # (): actions are numbers
+    action_names: ActionNames = ()  # (): actions count from 0
     discount_per: PeriodLike | None = None
     metadata: dict[str, Any] = field(default_factory=dict)  # how they were collected
     in_order: bool = True  # whether rows had to be sorted
@@ -92,8 +92,8 @@ class Dataset(ABC):
         return self.facts.encoding
 
     @property
-    def action_names(self) -> tuple[str, ...]:
-        """The names of the actions 0, 1, ...; () if they are numbers."""
+    def action_names(self) -> ActionNames:
+        """The names of the actions 0, 1, ...; () if the log has these numbers."""
         return self.facts.action_names
 
     def __str__(self) -> str:

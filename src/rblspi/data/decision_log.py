@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rblspi.core import database
 from rblspi.data.columns import DataError
-from rblspi.data.encoding import Encoding, Naming
+from rblspi.data.encoding import ActionNames, Encoding, Naming, points_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -86,13 +86,14 @@ class Heading(NamedTuple):
     """What holds for all decisions in a log."""
 
     log: str  # the first part of every id
-    actions: tuple[Any, ...]  # names or numbers
+    actions: tuple[Any, ...]  # names or numbers; lists if an action has several numbers
     inputs: list[dict[str, Any]]  # the columns of a state; [] if it is a list of numbers
 
     @property
-    def action_names(self) -> tuple[str, ...]:
-        """The names of the actions; () if they are numbers."""
-        return self.actions if all(isinstance(a, str) for a in self.actions) else ()
+    def action_names(self) -> ActionNames:
+        """The names of the actions, or their points; () if they count from a whole number."""
+        kinds = {type(action) for action in self.actions}
+        return self.actions if kinds in ({str}, {float}) else ()
 
     @property
     def naming(self) -> Naming | None:
@@ -127,7 +128,8 @@ def opened_for_writing(
         raise ValueError(
             f"{path}: a log of decisions is an SQLite database: choose a name that ends in {SUFFIX}"
         )
-    wanted = Heading(secrets.token_hex(4), tuple(actions), inputs)
+    plain = json.loads(json.dumps([*actions]))
+    wanted = Heading(secrets.token_hex(4), tuple(plain), inputs)
     if not path.exists():
         row = wanted.log, json.dumps(wanted.actions), json.dumps(wanted.inputs)
         with database.explained(path, _KIND):
@@ -187,11 +189,12 @@ def transitions_in(path: str | PathLike[str]) -> pl.DataFrame:
 
     with _opened(path) as (connection, heading):
         text, flag, real = pl.String, pl.Int64, pl.Float64
+        points = points_of(heading.action_names)
         schema = {
             "id": text,
             "episode": text,
             "state": text,
-            "action": text if heading.action_names else pl.Int64,
+            "action": text if heading.action_names and not points else pl.Int64,
             "reward": real,
             "next_state": text,
             "terminated": flag,
@@ -208,7 +211,9 @@ def transitions_in(path: str | PathLike[str]) -> pl.DataFrame:
         pl.col("state", "next_state").str.json_decode(state),
         pl.col("terminated", "truncated").cast(pl.Boolean),
     )
-    if not heading.action_names:
+    if points:  # the log has indices
+        frame = frame.with_columns(action=pl.Series(points).gather(frame["action"]))
+    elif isinstance(heading.actions[0], int):
         frame = frame.with_columns(pl.col("action") - heading.actions[0])
     return frame if frame["elapsed"].count() else frame.drop("elapsed")
 

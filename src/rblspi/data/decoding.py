@@ -16,7 +16,7 @@ from rblspi.core.check import LARGEST_COUNT
 from rblspi.core.types import Array, Integers, Mask
 from rblspi.data.columns import DataError, Roles
 from rblspi.data.dataset import BadRows
-from rblspi.data.encoding import Encoding, listed
+from rblspi.data.encoding import ActionNames, Encoding, listed, points_of
 from rblspi.data.sources import Chunk
 from rblspi.data.transitions import Transitions
 from rblspi.data.values import (
@@ -98,7 +98,7 @@ class Decoder:
 
     roles: Roles
     encoding: Encoding | None = None  # None: states are lists
-    action_names: tuple[str, ...] = ()  # (): actions are numbers
+    action_names: ActionNames = ()  # (): actions count from 0
     actions: int | None = None  # their number; None: every whole number from 0 on is an action
     skip_bad: bool = False  # whether to skip and count bad rows instead of raising an error
     clock: Clock | None = None
@@ -236,8 +236,16 @@ class Decoder:
     def _actions(self, rows: Checked, closing: Mask) -> Integers:
         name = self.roles.names("action")[0]
         column = rows.column(name)
+        points = points_of(self.action_names)
+        if points:
+            values = np.where(closing, points[0], numbers_of(column))
+            inside = (values >= points[0]) & (values <= points[-1])
+            bounds = f"is out of bounds: actions go from {points[0]:g} to {points[-1]:g}"
+            rows.require(name, inside, bounds)
+            nearest: Integers = np.abs(np.nan_to_num(values)[:, None] - points).argmin(axis=1)
+            return nearest
         if self.action_names:
-            values = places_of(words_of(column), self.action_names)
+            values = places_of(words_of(column), [str(each) for each in self.action_names])
             rows.require(name, closing | np.isfinite(values), "is not an action")
             return np.nan_to_num(values).astype(np.int64)
         values = np.where(closing, 0.0, numbers_of(column))

@@ -169,8 +169,15 @@ class Encoding:
         return cls(tuple(inputs))
 
 
+#: of the actions 0, 1, ...: words, or numbers, to the nearest of which those of a log are rounded
+ActionNames: TypeAlias = tuple[str, ...] | tuple[float, ...]
 #: how states become observations, and the names of actions
-Naming: TypeAlias = tuple[Encoding | None, tuple[str, ...]]
+Naming: TypeAlias = tuple[Encoding | None, ActionNames]
+
+
+def points_of(names: ActionNames) -> tuple[float, ...]:
+    """The names of actions if these are numbers, else ()."""
+    return tuple(name for name in names if isinstance(name, float))
 
 
 def short(value: Any) -> str:

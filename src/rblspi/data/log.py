@@ -233,6 +233,12 @@ def _are_transitions(source: Source, roles: Roles) -> bool:
         return False
     if roles.categorical or roles.choices.missing != "error":
         return False
+    if not all(
+        types[name].is_integer()
+        for types in source.schemas.values()
+        for name in roles.names("action")
+    ):
+        return False  # a first pass tells whether they are whole, and between which bounds
     fields = ("state", "next_state", "action", "reward", "elapsed")
     return source.is_numbers([name for field in fields for name in roles.names(field)])
 

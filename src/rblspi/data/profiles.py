@@ -48,6 +48,7 @@ class Profile:
     kinds: Counter[str] = field(default_factory=Counter)  # values of each kind
     first: dict[str, Place] = field(default_factory=dict)  # the first value of each kind
     words: Counter[str] = field(default_factory=Counter)  # about `MOST_WORDS` different ones
+    fractions: int = 0  # numbers that are not whole
     low: float = math.inf
     high: float = -math.inf
 
@@ -68,6 +69,7 @@ class Profile:
         if any(self.kinds[kind] for kind in ("whole", "number", "flag")):
             numbers = numbers_of(column)
             numbers = numbers[np.isfinite(numbers)]
+            self.fractions += int((numbers != np.floor(numbers)).sum())
             self.low = min(self.low, float(numbers.min(initial=math.inf)))
             self.high = max(self.high, float(numbers.max(initial=-math.inf)))
 

@@ -11,10 +11,11 @@ import numpy as np
 from rblspi.core.types import Integers, Vector
 from rblspi.data.columns import DataError, Roles
 from rblspi.data.decoding import Decoder
-from rblspi.data.encoding import NONE, Encoding, Input, in_order, listed
+from rblspi.data.encoding import NONE, ActionNames, Encoding, Input, in_order, listed, points_of
 from rblspi.data.profiles import MOST_WORDS, Profile
 from rblspi.data.sources import Source, TellRows
 from rblspi.data.values import FLAGS
+from rblspi.environments.actions import POINTS
 
 #: different words of a column that are taken for names without being told so
 NAMES = 100
@@ -36,7 +37,7 @@ class Survey:
     episodes: dict[Any, int] = field(default_factory=dict)  # their numbers, by name
     in_order: bool = True
     encoding: Encoding | None = None
-    action_names: tuple[str, ...] = ()
+    action_names: ActionNames = ()
 
     @classmethod
     def of(cls, source: Source, roles: Roles, tell: TellRows | None = None) -> Survey:
@@ -76,7 +77,8 @@ class Survey:
         if role == "time" and not self.roles.of_episodes:
             return "not needed"
         if role == "action" and self.action_names:
-            return f"{len(self.action_names)} words: {', '.join(self.action_names)}"
+            kind = "words" if not points_of(self.action_names) else "points for the numbers"
+            return f"{len(self.action_names)} {kind}: {', '.join(map(str, self.action_names))}"
         return str(self.profiles[name])
 
 
@@ -105,9 +107,15 @@ def _require_flags(profile: Profile) -> None:
         profile.refuse("word", f"must be true or false, but the column has the words {known}")
 
 
-def _action_names(profile: Profile) -> tuple[str, ...]:
-    """The names of actions that are words; () if they are numbers."""
+def _action_names(profile: Profile) -> ActionNames:
+    """The names of actions that are words, or points for numbers; () if they count from 0.
+
+    Numbers are rounded to points between the least and the greatest one if most of them are not
+    whole.
+    """
     profile.require_one_kind()
+    if 2 * profile.fractions > profile.kinds["number"] + profile.kinds["whole"]:
+        return tuple(np.linspace(profile.low, profile.high, POINTS[1]).tolist())
     if profile.kind in _NUMBERS:
         return ()
     if profile.kind != "word":

@@ -9,6 +9,7 @@ import numpy as np
 
 from rblspi.core.types import Integers, Mask, Matrix, Vector
 from rblspi.data.dataset import Dataset
+from rblspi.data.encoding import ActionNames
 from rblspi.data.transitions import Transitions, joined
 from rblspi.offline.accumulation import Data, chunks_of, first_chunks
 from rblspi.offline.support import BAD, DOUBTFUL, GOOD, WORDS, Finding
@@ -32,7 +33,7 @@ class DataReport(NamedTuple):
 
     log: Transitions  # the transitions that were looked at
     names: tuple[str, ...]  # of the numbers of an observation
-    action_names: tuple[str, ...]
+    action_names: ActionNames
     lengths: Integers  # of the episodes
     facts: tuple[tuple[str, str], ...]
     findings: tuple[Finding, ...]
@@ -99,7 +100,7 @@ def _facts(report: DataReport, counts: Integers, source: Dataset) -> Iterator[tu
     if elapsed is not None and not rows.terminated.all():
         yield "elapsed", _elapsed(elapsed[~rows.terminated])
     shares = counts / rows.size
-    names = report.action_names or tuple(map(str, range(len(counts))))
+    names = tuple(map(str, report.action_names or range(len(counts))))
     most = np.argsort(-shares, kind="stable")[:8]
     listed = ", ".join(f"{names[a]} {shares[a]:.1%}" for a in most)
     yield "actions", listed + (f", ... ({len(counts)})" if len(counts) > len(most) else "")
@@ -116,7 +117,7 @@ def _finding(name: str, value: float, worse: bool, word: str, advice: str) -> Fi
 
 
 def _rare_actions(report: DataReport, counts: Integers) -> Finding:
-    names = report.action_names or tuple(map(str, range(len(counts))))
+    names = tuple(map(str, report.action_names or range(len(counts))))
     rare = np.flatnonzero(counts < RARE * report.log.size)
     listed = ", ".join(f"{names[a]} ({counts[a]:,} rows)" for a in rare[:6])
     advice = f"{listed}: the log can say little about them; correct them if they are mistakes"

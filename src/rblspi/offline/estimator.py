@@ -16,10 +16,11 @@ from rblspi.core import check
 from rblspi.core.types import Vector
 from rblspi.data.columns import Columns
 from rblspi.data.dataset import Dataset
-from rblspi.data.encoding import Encoding
+from rblspi.data.encoding import ActionNames, Encoding, points_of
 from rblspi.data.periods import PeriodLike
 from rblspi.data.transitions import Transitions
-from rblspi.environments.lookup import describe, discrete_actions, make
+from rblspi.environments.actions import action_set
+from rblspi.environments.lookup import describe, make
 from rblspi.environments.spaces import observation_shape
 from rblspi.features import BasisLike, Features, as_basis
 from rblspi.model.posterior import Posterior
@@ -79,7 +80,7 @@ class Estimator(ABC):
     problem_: Problem = field(init=False)
     _sums: PolicySums = field(init=False)  # over all transitions so far
     encoding_: Encoding | None = field(init=False)  # of states in a log with named columns
-    action_names_: tuple[str, ...] = field(init=False)  # of actions that are words in the log
+    action_names_: ActionNames = field(init=False)  # words or numbers of actions in the log
     discount_per_: PeriodLike | None = field(init=False)  # the time for which the discount is
 
     @abstractmethod
@@ -263,11 +264,16 @@ class Estimator(ABC):
                 "actions=None: a policy needs values of actions, but values of states were "
                 "estimated; set actions and fit again"
             )
-        space, environment = gym.spaces.Discrete(actions), None
+        points = points_of(names)
+        words = () if points else tuple(map(str, names))
+        space: gym.Space[Any] = gym.spaces.Discrete(actions)
+        if points:
+            space = gym.spaces.Box(points[0], points[-1], (1,), np.float64)
+        environment = None
         if env is not None:
             made = self._matching(make(env), actions)
-            space, environment = discrete_actions(made), describe(made)
-            names = action_names_of(made, actions, names)
+            space, environment = made.action_space, describe(made)
+            words = action_names_of(made, actions, words)
         settings = {n: v for n, v in self.get_params().items() if n not in _NOT_IN_PROVENANCE}
         if self.discount_per_ is not None:
             settings["discount_per"] = str(self.discount_per_)
@@ -282,7 +288,8 @@ class Estimator(ABC):
             pessimism=float(getattr(self, "pessimism", 0.0)),
             discount=self.problem_.discount,
             environment=environment,
-            action_names=names,
+            action_names=words,
+            action_axes=(points,) if points else (),
             inputs=self.encoding_,
             provenance={"algorithm": name, "settings": settings, "transitions": transitions},
             seed=(0, transitions),
@@ -294,7 +301,8 @@ class Estimator(ABC):
 
     def _matching(self, env: gym.Env[Any, Any], fitted: int) -> gym.Env[Any, Any]:
         """The environment, if its observations and actions are those of the data."""
-        shape, actions = observation_shape(env.observation_space), int(discrete_actions(env).n)
+        shape = observation_shape(env.observation_space)
+        actions = action_set(env.action_space).count
         if (shape, actions) != (self.features_.shape, fitted):
             raise ValueError(
                 f"env has observations of shape {shape} and {actions} actions, but the fit has "

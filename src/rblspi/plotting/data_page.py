@@ -50,7 +50,7 @@ def draw(report: DataReport) -> Drawing:
     _histogram(axes[0], log.rewards, "reward", ORANGE)
     _histogram(axes[1], report.lengths, "transitions of an episode", GREEN)
     counts = np.bincount(log.actions, minlength=max(len(report.action_names), 1))
-    names = report.action_names or tuple(map(str, range(len(counts))))
+    names = tuple(map(str, report.action_names or range(len(counts))))
     axes[2].bar(range(len(counts)), counts, color=BLUE)
     if len(counts) <= 12:
         axes[2].set_xticks(range(len(counts)), [name[:10] for name in names], rotation=30)

@@ -60,7 +60,8 @@ class Decisions:
     Attributes
     ----------
     actions : list
-        The names of the actions, or their numbers.
+        The names of the actions, or their numbers. Where an action is one to three numbers, these
+        are the points of a grid, and each decision is one of them.
     taken : dict
         How often each action was decided.
     repeated : int
@@ -78,9 +79,8 @@ class Decisions:
     ) -> None:
         self._values = values_of(policy)
         policy = self._values.policy
-        start = int(policy.action_space.start)
         self.policy = policy
-        self.actions: list[Any] = [*policy.action_names] or [*range(start, start + policy.actions)]
+        self.actions: list[Any] = [*policy.action_names] or policy.action_set.listed
         self.taken = dict.fromkeys(self.actions, 0)
         self.repeated = 0
         self._counts: dict[str, int] = {}
@@ -168,10 +168,11 @@ class Decisions:
             made.set_result(decided)
             return made
         kept = [_text(self._states.plain(state)) for state in seen]
+        written = [self._written(action) for action in actions]
 
         def write(connection: Connection) -> list[Decision]:
             first, now = 1 + decision_log.last(connection, "decisions"), time.time()
-            for number, row in enumerate(zip(names, kept, actions, strict=True), first):
+            for number, row in enumerate(zip(names, kept, written, strict=True), first):
                 insert(connection, "decisions", (number, self._policy_number, now, *row))
             return [Decision(f"{self._log}-{n}", a) for n, a in enumerate(actions, first)]
 
@@ -187,6 +188,10 @@ class Decisions:
         """The value of every action in every state, and the actions that the policy takes."""
         seen = each("states", states, self._states.seen)
         return self._values.action_values(self._states.batch(seen)[0]), self._chosen(seen)
+
+    def _written(self, action: Any) -> Any:
+        """What the log has of an action: its name or number, or the index of a point."""
+        return self.actions.index(action) if self.policy.action_set.has_between else action
 
     def _chosen(self, seen: Sequence[Seen]) -> list[Any]:
         if not seen:
