@@ -1,4 +1,4 @@
-"""The algorithms and the bases there are: one record each, ours and those of other packages.
+"""Records of all algorithms and bases, of this package and of other packages.
 
 The command line, experiments, files, figures, the names of `rblspi` and the conformance suites all
 read this registry. Another package adds an algorithm by an entry point that names an `Algorithm`::
@@ -22,7 +22,7 @@ from rblspi.core.entry_points import installed
 
 ENTRY_POINTS = "rblspi.algorithms"
 
-#: arguments of constructors that are not settings: they have options of their own
+#: arguments of constructors that are not settings, because they have their own options
 _NOT_SETTINGS = (
     "env",
     "basis",
@@ -33,7 +33,7 @@ _NOT_SETTINGS = (
     "columns",
 )
 
-#: names that other libraries give to what is called otherwise here, or has another place
+#: names of arguments in other libraries, and advice on what to use here
 _ELSEWHERE = {
     "gamma": "did you mean discount?",
     **dict.fromkeys(
@@ -65,21 +65,21 @@ def loaded(target: str) -> Any:
 
 @dataclass(frozen=True)
 class Algorithm:
-    """What there is to know of an algorithm without importing it.
+    """Facts about an algorithm that are available without importing it.
 
     Attributes
     ----------
     name : str
-        On the command line, in experiments and in files.
+        Its name on the command line, in experiments and in files.
     target : str
         Its class, as ``module:Class``: an `Agent` if it learns online, else an `Estimator`.
     learns : {"online", "policy", "values"}
         A policy, online from an environment; a policy from logged transitions; or the values
         of a given policy from logged transitions.
     label : str
-        In figures; the name unless given.
+        Its name in figures; by default ``name``.
     baseline : bool
-        Whether figures draw it as something to compare with.
+        Whether figures draw it as a baseline.
     """
 
     name: str
@@ -172,7 +172,7 @@ def name_of(kind: type[Any]) -> str:
 
 
 def class_of(name: str, kind: type[Class]) -> type[Class]:
-    """The class with this `name_of`: this one, or a registered one derived from it."""
+    """The class with this `name_of`: ``kind``, or a registered class derived from it."""
     if name == name_of(kind):
         return kind
     found: Any = algorithms()[name].load() if name in algorithms() else None

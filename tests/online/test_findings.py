@@ -163,6 +163,6 @@ def test_a_plan_on_too_coarse_a_grid_is_wrong_about_what_it_gets():
     )
     assert found(wrong_plan, fine) == []
     (text,) = found(wrong_plan, coarse)
-    assert "Its plan is wrong about what it gets." in text
+    assert "Its plan promises other returns than it gets." in text
     assert "the latest 20 episodes" in text
     assert found(wrong_plan, RBLSPI(CAR, RBFGrid(4), seed=0).learn(1000)) == []

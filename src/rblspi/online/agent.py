@@ -1,4 +1,4 @@
-"""What all online agents share: an environment, a basis, and Stable-Baselines3's interface."""
+"""The base of all online agents: an environment, a basis, and Stable-Baselines3's interface."""
 
 from __future__ import annotations
 
@@ -43,20 +43,20 @@ if TYPE_CHECKING:
 
 Callback = Callable[["Agent"], bool | None]
 
-#: transitions on which a policy is evaluated, in some seconds
+#: most transitions for the evaluation of a policy, which then takes some seconds
 MOST_EVALUATED = 100_000
-#: weights whose posterior takes 2.4 GB
+#: most weights: their posterior takes 2.4 GB
 MOST_WEIGHTS = 10_000
-#: of a rank-one update on one core of a server, in cache for few weights and slower for many
+#: speed of a rank-one update on one core; slower for many weights, which do not fit in cache
 MULTIPLY_ADDS_A_SECOND = 3e9
 #: seconds of learning between two looks at the progress bar, at other threads and at Ctrl-C
 PAUSE = 0.1
-#: episodes behind the mean return that the progress bar shows
+#: episodes in the mean return that the progress bar shows
 SHOWN_EPISODES = 100
 
 
 class Cost(NamedTuple):
-    """About what learning takes: memory with its workspace, and time without the environment's."""
+    """Approximate cost of learning: memory with workspace, and time without the environment's."""
 
     weights: int
     megabytes: float
@@ -73,14 +73,14 @@ class Cost(NamedTuple):
 
 
 class Budget(NamedTuple):
-    """How much learning is still to do; whichever is used up first ends it."""
+    """The steps and episodes that are left; learning ends when either is used up."""
 
     steps: int
     episodes: int
 
     @classmethod
     def of(cls, steps: int | None, episodes: int | None) -> Self:
-        """What the arguments of `Agent.learn` say, at least one of which is given."""
+        """The budget from the arguments of `Agent.learn`, at least one of which must be given."""
         if steps is None and episodes is None:
             raise ValueError("learn() needs total_timesteps or episodes")
         return cls(
@@ -176,22 +176,22 @@ class Agent(ABC):
         return weights
 
     def _steps_to_plan(self) -> int:
-        """Steps until `_plan` is to be called; it may be 0 only after an episode or a step."""
+        """Steps until the next call of `_plan`; it may be 0 only after an episode or a step."""
         return check.LARGEST_COUNT
 
     def _plan(self) -> None:  # noqa: B027
-        """Plan in Python, between two steps, and let `_steps_to_plan` be positive again."""
+        """Plan in Python, between two steps; `_steps_to_plan` is positive afterwards."""
 
     def _exploring_epsilon(self) -> float:
-        """The probability of a random action while it explores."""
+        """The probability of a random action while the agent explores."""
         return 0.0
 
     def _follows_an_episode(self) -> bool:
-        """Whether it carries something from one step of an episode to the next, as SARSA does."""
+        """Whether the algorithm depends on the step before, as SARSA does."""
         return False
 
     def _choice(self, explore: bool) -> BatchPolicy:
-        """How it chooses actions for a batch of observations."""
+        """The rule by which the agent chooses actions for a batch of observations."""
         weights = self._weights(explore).reshape(self.actions, -1)
         epsilon = self._exploring_epsilon() if explore else 0.0
         return EpsilonGreedy(weights, epsilon, self.rng) if epsilon else Greedy(weights)
@@ -202,14 +202,14 @@ class Agent(ABC):
         return None
 
     def diagnostics(self) -> dict[str, float]:
-        """How the exploration stands, in numbers: for the progress bar and for logs."""
+        """Numbers about the state of exploration, for the progress bar and for logs."""
         return {}
 
     def _warn(self) -> None:  # noqa: B027
-        """Warn of what the user should know about the numbers."""
+        """Warn of numerical problems."""
 
     def cost(self) -> Cost:
-        """About what learning takes, if a step updates and downdates a factor of k x k."""
+        """Approximate cost of learning, if a step updates and downdates a factor of k x k."""
         from rblspi.online import agent_file
 
         arrays = sum(field.array.nbytes for field in agent_file.fields(self))
@@ -230,7 +230,7 @@ class Agent(ABC):
             )
 
     def _require_one_episode(self) -> None:
-        """Refuse many episodes at a time, if the algorithm follows one."""
+        """Refuse several copies of an environment if the algorithm follows a single episode."""
         if self.session.copies > 1 and self._follows_an_episode():
             raise ValueError(
                 f"{type(self).__name__} with these settings follows one episode from step to step "
@@ -256,11 +256,12 @@ class Agent(ABC):
         total_timesteps, episodes : int
             At least one of them.
         callback : callable, or sequence of them, optional
-            Called as ``callback(agent)`` after every episode; False stops the learning. One with
-            a method ``steps_to_go(agent)`` is called when so many steps are made.
+            Called as ``callback(agent)`` after every episode; False stops the learning. A callback
+            with a method ``steps_to_go(agent)`` is called after that many steps instead.
         progress_bar : bool
         reset_num_timesteps : bool
-            Whether `num_timesteps` counts from zero again. What was learnt always stays.
+            Whether `num_timesteps` counts from zero again. The agent keeps its knowledge either
+            way.
         """
         budget = Budget.of(total_timesteps, episodes)
         callbacks = (callback,) if callable(callback) else callback or ()
@@ -301,7 +302,7 @@ class Agent(ABC):
         periodic: list[Any] = [c for c in callbacks if hasattr(c, "steps_to_go")]
         each_episode = [c for c in callbacks if not hasattr(c, "steps_to_go")]
         whole, chunk, first = left, 100, self._finished
-        self._plan_if_due()  # it may have been saved, or interrupted, before it could
+        self._plan_if_due()  # a loaded or interrupted agent may have a plan due
         while left.steps > 0 and left.episodes > 0 and not self._stopped:
             start, finished = time.perf_counter(), self._finished
             one_by_one = each_episode or self._steps_to_plan() < check.LARGEST_COUNT
@@ -331,7 +332,7 @@ class Agent(ABC):
                 self._plan()
 
     def _run(self, steps: int, episodes: int) -> int:
-        """Make some steps and keep account of them, also if the environment raises an error.
+        """Make some steps and count them, even if the environment raises an error.
 
         Signals are handled while an environment in Python is at work, and afterwards.
         """
@@ -349,7 +350,7 @@ class Agent(ABC):
         return int(counts[STEPS])
 
     def _words(self, first: int) -> str:
-        """How the learning stands since the first of some episodes, for the progress bar."""
+        """The words of the progress bar about the episodes since ``first``."""
         words = [f"step {self.num_timesteps:,}", f"episode {self._finished:,}"]
         if self._finished > first:
             latest = self.episodes[max(first, self._finished - SHOWN_EPISODES) :]
@@ -380,7 +381,7 @@ class Agent(ABC):
     def policy(self, explore: bool = False) -> LinearPolicy:
         """The policy found so far, by the best estimate or, with ``explore``, as in training.
 
-        Its posterior is the one that the agent learns by. Intervals to rely on are those of
+        Its posterior is the one by which the agent learns. For reliable intervals, use
         `action_values`.
         """
         with self._lock:
@@ -405,11 +406,11 @@ class Agent(ABC):
             )
 
     def value_posterior(self) -> ValuePosterior:
-        """What the actions of the policy found so far are worth, estimated afresh.
+        """The action values of the policy found so far, estimated afresh.
 
-        What an agent has summed up while it learnt holds the next actions of all its past policies.
-        Before it states an interval, it evaluates its present greedy policy on the transitions in
-        its memory. That takes some seconds; the result is kept until it learns on.
+        An agent's sums contain the next actions of all its past policies. Before it states an
+        interval, it therefore evaluates its present greedy policy on the transitions in its memory.
+        This takes some seconds; the result is kept until the agent learns on.
         """
         from rblspi.offline.values import value_posterior
         from rblspi.policies.values import ValuePosterior
@@ -438,9 +439,9 @@ class Agent(ABC):
         deterministic: bool = False,
         action_masks: ArrayLike | None = None,
     ) -> tuple[Any, Any]:
-        """Actions by the best estimate if ``deterministic``, else as the agent explores.
+        """Actions by the best estimate if ``deterministic``, else as in exploration.
 
-        Otherwise as `LinearPolicy.predict`.
+        Otherwise it works as `LinearPolicy.predict`.
         """
         with self._lock:
             choose, actions = self._choice(not deterministic), self.action_set
@@ -453,7 +454,7 @@ class Agent(ABC):
     def action_values(
         self, observation: ArrayLike, samples: int = 0, rng: np.random.Generator | None = None
     ) -> ActionValues:
-        """What every action is worth, and how sure that is; see `ValuePosterior.action_values`.
+        """Values of all actions with standard deviations; see `ValuePosterior.action_values`.
 
         The values are those of the present greedy policy, see `value_posterior`.
         """
@@ -462,13 +463,13 @@ class Agent(ABC):
     def probability_best(
         self, observation: ArrayLike, samples: int = 1000, rng: np.random.Generator | None = None
     ) -> Array:
-        """How likely each action is the best one; see `ValuePosterior.probability_best`."""
+        """Probabilities of being the best action; see `ValuePosterior.probability_best`."""
         return self.value_posterior().probability_best(observation, samples, rng)
 
     def calibrate(
         self, env: gym.Env[Any, Any] | str | None = None, *, seed: int = 0, **settings: int
     ) -> Calibration:
-        """Are the stated intervals true? They are compared with simulated action values.
+        """Compare the stated intervals with simulated action values.
 
         The arguments are those of `rblspi.calibrate`.
         """
@@ -502,10 +503,10 @@ class Agent(ABC):
         )
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write everything to one file, so that learning on gives the same bits as before.
+        """Write everything to one file; a loaded agent continues with the same bits.
 
-        The state of an environment in Python is not in the file: unless saved between two
-        episodes, the agent goes on with a new one.
+        The file does not contain the state of an environment in Python: unless it was saved between
+        two episodes, the loaded agent begins a new episode.
         """
         from rblspi.online import agent_file
 
@@ -531,5 +532,5 @@ class Agent(ABC):
 
 
 def _next_chunk(chunk: int, seconds: float) -> int:
-    """As many steps as take about as long as the pause."""
+    """The number of steps that take about as long as the pause."""
     return int(np.clip(chunk * PAUSE / max(seconds, 1e-9), chunk // 4 + 1, min(4 * chunk, 200_000)))

@@ -1,9 +1,9 @@
 """An agent as one file: arrays and plain data, never code.
 
-Loading makes a new agent from the settings in the file and copies arrays into the agent's own,
-which have to be of the same shape and type, finite, and within the ranges that compiled code
-relies on. A file cannot import a module, make an environment that is not registered, or pass
-text to one that is.
+Loading makes a new agent from the settings in the file and copies the arrays of the file into the
+agent's own. They must have the same shape and type, be finite, and lie within the ranges that
+compiled code relies on. A file cannot import a module, make an environment that is not registered,
+or pass text to one that is.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ VERSION = 10
 
 
 class Description(NamedTuple):
-    """What a file says beside its arrays."""
+    """The contents of a file beside its arrays."""
 
     algorithm: str
     environment: dict[str, Any]
@@ -62,7 +62,7 @@ _TYPES: dict[str, Any] = {
 
 
 def save(agent: Agent, path: str | PathLike[str]) -> None:
-    """Write the agent; the file appears under its name once it is whole."""
+    """Write the agent; the file gets its name when it is complete."""
     description = Description(
         algorithm=name_of(type(agent)),
         environment=describe(agent.env),
@@ -106,13 +106,13 @@ def load(
         _resume_episode(agent, description)
     except KeyError as error:
         raise FileError(f"{path} cannot be loaded: it has no {error}") from error
-    except Exception as error:  # whatever a stranger's values make a constructor raise
+    except Exception as error:  # invalid values can make a constructor raise any error
         raise FileError(f"{path} cannot be loaded: {error}") from error
     return agent
 
 
 def read(path: str | PathLike[str]) -> tuple[Description, dict[str, NDArray[Any]]]:
-    """Description and arrays of an agent's file, of whatever algorithm."""
+    """Description and arrays of an agent's file, for any algorithm."""
     found, arrays = archive.read(path, FORMAT, VERSION)
     if set(found) != set(Description._fields):
         raise FileError(f"{path} does not describe an agent: fields are missing, or too many")
@@ -154,7 +154,7 @@ def _fields(prefix: str, value: Any, actions: int) -> Iterator[Field]:
 
 
 def _settings(algorithm: type[Agent], settings: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The settings of a file. Those that the algorithm did not have yet have their defaults."""
+    """The settings of a file; settings that the file lacks have their defaults."""
     known = dict(inspect.signature(algorithm).parameters)
     del known["env"], known["basis"]
     required = {name for name, setting in known.items() if setting.default is setting.empty}
@@ -194,7 +194,7 @@ def _fill(agent: Agent, arrays: dict[str, NDArray[Any]], capacity: int) -> None:
 
 
 def _resume_episode(agent: Agent, description: Description) -> None:
-    """Go on in the middle of an episode where that is possible, else begin a new one."""
+    """Continue in the middle of an episode if possible, else begin a new one."""
     session = agent.session
     session.environment_rng.bit_generator.state = _generator_state(description.environment_rng)
     python_rng = description.python_rng and _generator_state(description.python_rng)
@@ -206,7 +206,7 @@ def _resume_episode(agent: Agent, description: Description) -> None:
     # The state of an environment in Python is not in the file; its random numbers are, if known.
     agent.leave_episode()
     if python_rng is None or description.compiled:
-        if description.num_timesteps:  # otherwise the agent's own first seed is still to come
+        if description.num_timesteps:  # otherwise the first reset will use the agent's seed
             stream = np.random.SeedSequence([agent.seed, description.num_timesteps])
             session.seed = int(stream.generate_state(1)[0] >> 1)
         return

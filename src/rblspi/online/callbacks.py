@@ -1,7 +1,7 @@
-"""What happens while an agent learns: logs for other tools, checkpoints, evaluations.
+"""Callbacks for learning agents: logs for other tools, checkpoints, evaluations.
 
-All are callbacks: ``agent.learn(50_000, callback=[MonitorFile("monitor.csv"), ...])``. One with a
-method ``steps_to_go(agent)`` is called when so many steps are made, any other after every episode.
+All are callbacks: ``agent.learn(50_000, callback=[MonitorFile("monitor.csv"), ...])``. A callback
+with a method ``steps_to_go(agent)`` is called after that many steps, any other after every episode.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from rblspi.rollout.evaluate import evaluate
 if TYPE_CHECKING:
     from rblspi.online.agent import Agent
 
-#: episodes behind the means of TensorBoard, as in Stable-Baselines3
+#: episodes in the means of TensorBoard, as in Stable-Baselines3
 SHOWN_EPISODES = 100
 #: the file of `EvalCallback`
 EVALUATIONS = "evaluations.csv"
@@ -51,12 +51,12 @@ class MonitorFile(_Log):
     Parameters
     ----------
     path : path
-        Ends in ``monitor.csv``, or the reader will not find it.
+        It must end in ``monitor.csv``, or the reader will not find it.
     env_id : str, optional
-        For the first line of the file.
+        Written to the first line of the file.
     append_to : int, optional
-        Append to the first so many episodes of a file that exists already; seconds count from its
-        start. Later ones, which a run that was killed did not save, are removed.
+        Keep this many episodes of an existing file and append to them; seconds count from its
+        start. Later episodes, which a killed run did not save in its agent, are removed.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class MonitorFile(_Log):
 def _cut_after(file: Path, count: int) -> tuple[float, str]:
     """Remove all rows of a monitor file after the first ones.
 
-    Returns when the log began, in seconds since 1970, and what the last row lacks at its end.
+    Returns the time when the log began, in seconds since 1970, and the missing end of the last row.
     """
     rows = file.read_bytes().splitlines(keepends=True)[: 2 + count]
     try:
@@ -106,8 +106,8 @@ def _cut_after(file: Path, count: int) -> tuple[float, str]:
 class TensorBoard(_Log):
     """Mean return and length of the latest 100 episodes, and diagnostics, for TensorBoard.
 
-    The names are those of Stable-Baselines3, so that its runs and ours share a chart. Every run
-    needs a directory of its own.
+    The names are those of Stable-Baselines3, so that runs of both libraries share a chart. Every
+    run needs a directory of its own.
     """
 
     def __init__(self, directory: str | PathLike[str]) -> None:
@@ -134,7 +134,7 @@ class TensorBoard(_Log):
 
 
 class _Periodic(_Log):
-    """A callback that is called after every so many steps, counted from the agent's first one."""
+    """A callback that is called at regular numbers of steps, counted from the agent's first one."""
 
     def __init__(self, every: int) -> None:
         self._every = every
@@ -147,28 +147,28 @@ class _Periodic(_Log):
         return self._due - agent.num_timesteps
 
     def __call__(self, agent: Agent) -> None:
-        """Do what is due, and look forward to the next time."""
+        """Do the work that is due, and schedule the next time."""
         self._due = None
         self._do(agent)
 
     @abstractmethod
     def _do(self, agent: Agent) -> None:
-        """What is due."""
+        """Do the work of the callback."""
 
 
 class CheckpointCallback(_Periodic):
-    """Saves the agent after every so many steps, and keeps the latest of these files.
+    """Saves the agent every ``save_freq`` steps, and keeps the latest of these files.
 
     Parameters
     ----------
     save_freq : int
-        Steps from one to the next.
+        Steps from one file to the next.
     save_path : path
-        A folder, which is made if there is none.
+        A folder, which is created if necessary.
     name_prefix : str
         Files are called ``PREFIX_STEPS.npz``. Others in the folder are left alone.
     keep : int
-        How many are kept; older ones are removed once a new one is complete.
+        Number of files to keep; older ones are removed once a new one is complete.
     """
 
     def __init__(
@@ -208,9 +208,9 @@ class EvaluationRow(NamedTuple):
 
 
 class EvalCallback(_Periodic):
-    """Evaluates the greedy policy after every so many steps, and keeps the best one so far.
+    """Evaluates the greedy policy every ``eval_freq`` steps, and keeps the best one so far.
 
-    The arguments are called as in Stable-Baselines3.
+    The arguments have the names of Stable-Baselines3.
 
     Parameters
     ----------
@@ -225,7 +225,7 @@ class EvalCallback(_Periodic):
     deterministic : bool
         Whether random actions are left out.
     seed : int
-        Of the evaluations, the same for all of them.
+        Seed of every evaluation.
     resume : bool
         Whether evaluations go on after those in ``evaluations.csv``.
 
@@ -234,7 +234,7 @@ class EvalCallback(_Periodic):
     history : list of EvaluationRow
     best : EvaluationRow or None
     best_policy : LinearPolicy or None
-        None also where the best one was found before the callback was made.
+        Also None if the best one was found before the callback was made.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""What keeps an agent from learning: what its memory, features and posterior say about it."""
+"""Find out what keeps an agent from learning, by its memory, features and posterior."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from rblspi.rollout.memory import SEEN
 
 #: transitions that are looked at: their features and a policy iteration on them take seconds
 MOST_ROWS = 4000
-#: share of observations, or of steps, below which it is an exception
+#: share of observations, or of steps, below which a case counts as an exception
 RARE = 0.01
 #: a feature that never gets larger than this share of the largest is dead
 DEAD = 1e-6
-#: share of the range in which all observations are, below which most features describe nothing
+#: share of the range covered by observations, below which most features are unused
 NARROW = 0.1
 #: part of the prior's standard deviation above which hardly anything was learnt
 UNCERTAIN = 0.5
-#: episodes, the latest ones, whose returns are compared with what was planned
+#: number of latest episodes whose returns are compared with the planned returns
 LATEST = 20
-#: share of the values by which a plan may be wrong: that of a good one is wrong by a few percent
+#: relative error of a plan that counts as wrong; a good plan is wrong by a few percent
 WRONG = 0.25
 #: transitions for every weight below which least squares fit noise
 FEW = 5
@@ -54,7 +54,7 @@ class Finding(NamedTuple):
 
 @dataclass(frozen=True)
 class Case:
-    """An agent, and what it remembers."""
+    """An agent, and the transitions in its memory."""
 
     agent: Agent
 
@@ -92,9 +92,9 @@ class Case:
 
 
 def diagnose(agent: Agent) -> list[Finding]:
-    """What may keep an agent from learning, the most fundamental first; the agent stays as it is.
+    """Find possible reasons why an agent does not learn, the most fundamental first.
 
-    An empty list means that none of the usual causes is there.
+    An empty list means that none of the usual causes was found. The agent stays as it is.
     """
     if not agent.session.memory.size:
         advice = "let it learn for some thousand steps first"
@@ -120,7 +120,7 @@ def no_reward(case: Case) -> Iterator[Finding]:
 
 
 def short_sight(case: Case) -> Iterator[Finding]:
-    """Rewards come later than the discount can see."""
+    """Rewards come so late that the discount makes them negligible."""
     episodes, horizon = case.agent.episodes, 1.0 / max(1.0 - case.agent.discount, 1e-12)
     if not len(episodes):
         return
@@ -128,7 +128,7 @@ def short_sight(case: Case) -> Iterator[Finding]:
     nonzero = float(np.mean(case.log.rewards != case.log.rewards[0]))
     if length > 5.0 * horizon and nonzero < 1.0 / horizon:
         yield Finding(
-            "The discount hardly sees as far as the rewards are away.",
+            "The discount is too short for the distance of the rewards.",
             f"with discount={case.agent.discount:g} a reward counts a third after {horizon:.0f} "
             f"steps; episodes take {length:.0f}, and {nonzero:.2%} of the rewards differ",
             f"--set discount={1.0 - 1.0 / length:.4g}",
@@ -192,7 +192,7 @@ def outside_bounds(case: Case) -> Iterator[Finding]:
 
 
 def dead_features(case: Case) -> Iterator[Finding]:
-    """Features are zero, or the same, in all that was seen."""
+    """Features are zero, or constant, in all observations."""
     if not case.is_fitted:
         return
     size = np.abs(case.x).max(axis=0)
@@ -258,7 +258,7 @@ def impossible_values(case: Case) -> Iterator[Finding]:
 
 
 def wrong_plan(case: Case) -> Iterator[Finding]:
-    """A plan on a grid promises something else than its latest episodes brought."""
+    """A plan on a grid promises other returns than the latest episodes had."""
     agent, memory = case.agent, case.agent.session.memory
     if case.is_fitted or case.seen > memory.size:  # episodes have gaps
         return
@@ -276,7 +276,7 @@ def wrong_plan(case: Case) -> Iterator[Finding]:
     found = brought[first].mean()
     if abs(promised - found) > WRONG * max(abs(promised), abs(found)):
         yield Finding(
-            "Its plan is wrong about what it gets.",
+            "Its plan promises other returns than it gets.",
             f"discounted returns of {promised:.3g} were planned at the starts of the latest "
             f"{LATEST} episodes, which brought {found:.3g}",
             "more steps, as it may still explore; or a finer grid, because values are blurred over "
@@ -310,7 +310,7 @@ def circles_of_policies(case: Case) -> Iterator[Finding]:
 
 
 def lost_digits(case: Case) -> Iterator[Finding]:
-    """Rounding takes the digits of the weights."""
+    """Rounding takes most digits of the weights."""
     posterior = case.agent.posterior
     if posterior is not None and posterior.digits < FEW_DIGITS:
         yield Finding(
@@ -321,7 +321,7 @@ def lost_digits(case: Case) -> Iterator[Finding]:
         )
 
 
-#: in the order of what to look at first
+#: in the order in which to look at them
 CHECKS: tuple[Callable[[Case], Iterator[Finding]], ...] = (
     no_reward,
     short_sight,

@@ -1,1 +1,1 @@
-"""Algorithms of others, to compare with: the paper's baseline and agents that explore deeply."""
+"""Algorithms from the literature, for comparison: the paper's baseline and deep exploration."""

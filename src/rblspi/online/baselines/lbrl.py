@@ -13,20 +13,20 @@ Beside the algorithm of Tziortziotis, Dimitrakakis and Blekas:
 **The model.** For every action, the change of the observation s' - s, the reward and whether the
 episode terminates are the outputs of one regression, y = x'B_a + e, e ~ N(0, V_a), under a
 matrix-normal-inverse-Wishart prior. The paper knows the rewards; here they are learnt like the
-dynamics. Inputs are x = (1, s, phi(s)), so that what is linear in the observation is learnt from a
-few transitions, and the features of the basis correct it where it is not. A sampled output for the
-termination is taken for its probability, and clipped to [0, 1]. Next observations are clipped to
-the box of those that are possible, or were seen where the space has no bounds. Rewards are clipped
-to those that were seen and to three deviations from their mean.
+dynamics. Inputs are x = (1, s, phi(s)): the part that is linear in the observation is learnt from a
+few transitions, and the features of the basis correct it. A sampled output for the termination
+counts as its probability, and is clipped to [0, 1]. Next observations are clipped to the bounds of
+the space, or to the observed range where it has none. Rewards are clipped to the range that covers
+all observed rewards and three deviations around their mean.
 
-Outputs are counted from their mean, in units of their standard deviation over all transitions.
-In these units the noise of the prior is 0.1 and, because lambda = 0.01, an output where nothing is
-known has the deviation 1. All of it is in the units of observations and rewards, with nothing to
-tune. An output that was always the same is its own unit, and 0 has the unit 1: terminations that
-never happened may happen elsewhere, and so may rewards.
+Outputs are centred and scaled by their standard deviation over all transitions. In these units the
+noise of the prior is 0.1 and, because lambda = 0.01, an output far from all data has the deviation
+1. The prior follows the units of observations and rewards, so there is nothing to tune. The unit of
+a constant output is its absolute value, or 1 if it is 0: terminations or rewards that never
+happened may happen elsewhere.
 
-**The states.** Planning starts from up to a thousand states that the agent remembers, and from as
-many places of a lattice that covers the box: a sampled model also leads to where it never was.
+**The states.** Planning starts from up to a thousand remembered states, and from as many points of
+a lattice that covers the box, because a sampled model also leads to unvisited states.
 """
 
 from __future__ import annotations
@@ -54,21 +54,21 @@ from rblspi.online.value_iteration import (
     value_iteration,
 )
 
-#: states to plan from that are remembered, and places of the lattice
+#: number of remembered states to plan from, and number of points of the lattice
 STATES = 1000
 #: lambda of the regression of planned values, in simulated transitions
 PENALTY = 0.01
 
 
 class Box(NamedTuple):
-    """Where observations are."""
+    """The box that contains all observations."""
 
     low: Vector
     high: Vector
 
     @classmethod
     def of(cls, space: gym.Space[Any], log: Transitions) -> Self:
-        """The bounds of the space or, where it has none, the range of what was seen."""
+        """The bounds of the space, or the observed range where it has none."""
         seen = np.vstack([_flat(log.observations), _flat(log.next_observations)])
         low, high = limits(space)
         unbounded = is_unbounded(low, high)
@@ -77,13 +77,13 @@ class Box(NamedTuple):
         )
 
     def scaled(self, observations: Matrix) -> Matrix:
-        """From -1 to 1 in every dimension; 0 in one without width."""
+        """Observations scaled to [-1, 1] in every dimension; 0 in a dimension without width."""
         width = self.high - self.low
         away = 2.0 * observations - self.low - self.high
         return np.divide(away, width, out=np.zeros_like(away), where=width > 0.0)
 
     def lattice(self, size: int) -> Matrix:
-        """Places that cover the box evenly: multiples of powers of a number, modulo 1.
+        """Points that cover the box evenly: multiples of powers of a number, modulo 1.
 
         The number is the root of g^(d + 1) = g + 1, the golden ratio in one dimension.
         """
@@ -97,7 +97,7 @@ class Box(NamedTuple):
 
 
 class Outputs(NamedTuple):
-    """What is predicted, s' - s, reward and termination, with its means and deviations."""
+    """The outputs of the model, s' - s, reward and termination, with means and deviations."""
 
     rows: Matrix  # in their own units   (rows, d + 2)
     mean: Vector  #                      (d + 2,)
@@ -105,7 +105,7 @@ class Outputs(NamedTuple):
 
     @classmethod
     def of(cls, log: Transitions) -> Self:
-        """Those of transitions."""
+        """The outputs of transitions."""
         change = _flat(log.next_observations) - _flat(log.observations)
         rows = np.column_stack([change, log.rewards, log.terminated])
         mean, unit = rows.mean(axis=0), rows.std(axis=0)
@@ -113,7 +113,7 @@ class Outputs(NamedTuple):
         return cls(rows, mean, np.where(unit > 0.0, unit, 1.0))
 
     def reward_limits(self) -> tuple[float, float]:
-        """Of those that were seen, and three deviations from their mean."""
+        """The range that covers all observed rewards and three deviations around their mean."""
         seen, mean, reach = self.rows[:, -2], self.mean[-2], REACH * self.unit[-2]
         return float(min(seen.min(), mean - reach)), float(max(seen.max(), mean + reach))
 
@@ -124,12 +124,11 @@ class LBRL(PlanningAgent):
     Parameters
     ----------
     noise_std : float
-        Standard deviation of the noise of the prior, in units of the deviation of what is
-        predicted.
+        Standard deviation of the noise of the prior, in units of the outputs' deviations.
     prior_std : float
-        That of a prediction where nothing is known.
+        Standard deviation of a prediction far from all data.
     env, basis, discount, seed
-        As for `RBLSPI`. Observations are in a Box; the features are those of the model and of the
+        As for `RBLSPI`. Observations are in a Box; the features serve both the model and the
         planned values. A discount of 1 is possible where every episode terminates.
 
     References

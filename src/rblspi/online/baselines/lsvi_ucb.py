@@ -1,7 +1,7 @@
 """Least-squares value iteration with an upper confidence bound: optimism instead of samples.
 
-Beside Algorithm 1 of Jin, Yang, Wang and Jordan, for a stationary value function with a discount in
-place of one for every step to a horizon:
+Beside Algorithm 1 of Jin, Yang, Wang and Jordan, for a stationary value function with a discount,
+instead of one value function per step:
 
     1   for every episode:                                              `PlanningAgent`
     2       repeat, from the values of the last plan:                   `value_iteration`
@@ -11,12 +11,13 @@ place of one for every step to a horizon:
     6       for every step of the episode: a = argmax_a Q(s, a)         `act`
     7       remember s, a, r, s'                                        the loop
 
-The features of a state and an action are those of the state in the block of the action, so Lambda
-is made of blocks. In the paper, Q of step h is regressed on targets of step h + 1, from the last
-step to the first. That is this algorithm with the step as a part of the state, and a discount of 1.
+The features of a state and an action are the features of the state in the block of the action, so
+Lambda is block-diagonal. In the paper, Q of step h is regressed on targets of step h + 1, from the
+last step to the first. This is the algorithm above with the step as a part of the state, and a
+discount of 1.
 
-Line 6 compares values before the minimum of line 5. Where several actions are worth V_max the paper
-leaves the choice open, and this one takes the action of the highest bound.
+Line 6 compares values before the minimum of line 5. If several actions have the value V_max, the
+paper leaves the choice open; this code takes the action of the highest bound.
 """
 
 from __future__ import annotations
@@ -52,12 +53,12 @@ from rblspi.policies.given import BatchPolicy
 from rblspi.policies.linear import LinearPolicy
 from rblspi.rollout.loop import AgentFunctions
 
-#: beta, in units of the spread of values, unless it is given
+#: default of beta, in units of the spread of values
 BONUS = 0.1
 
 
 class State(NamedTuple):
-    """What the algorithm carries from step to step, beside its memory."""
+    """The state of the algorithm, beside its memory."""
 
     weights: Matrix  # w                                           (1, k)
     factors: Array  # R_a / beta, where R_a'R_a = Lambda_a         (actions, n, n)
@@ -93,19 +94,19 @@ class LSVIUCB(PlanningAgent):
     Parameters
     ----------
     bonus : float, optional
-        beta, about the bonus of what was visited once. By default a tenth of the spread of values
-        that the rewards so far allow, see `ValueScale`.
+        beta, about the bonus of a state-action pair that was visited once. By default a tenth of
+        the spread of values that the rewards so far allow, see `ValueScale`.
     penalty : float
-        lambda, in visits. What was never visited has the bonus beta lambda^-1/2; by default that is
-        three times the spread of values, which takes it to V_max.
+        lambda, in visits. An unvisited pair has the bonus beta lambda^-1/2; by default, this is
+        three times the spread of values, which raises its value to V_max.
     env, basis, discount, seed
         As for `RBLSPI`. A discount of 1 is possible where every episode terminates.
 
     Notes
     -----
-    The weights are drawn towards those of a constant function, of the value of going on as until
-    now, if the basis has a constant. V_max is that value and three times the spread. The paper's
-    beta, c d H (log(2 d T / p))^1/2 for rewards up to 1, is for its proof and far larger.
+    If the basis has a constant, the weights are shrunk towards a constant function: the
+    value of continuing as before. V_max is that value and three times the spread. The paper's beta,
+    c d H (log(2 d T / p))^1/2 for rewards up to 1, serves its proof and is far larger.
 
     References
     ----------

@@ -37,7 +37,7 @@ NOT_CHOSEN = -1
 
 
 class State(NamedTuple):
-    """What the algorithm carries from step to step."""
+    """The state of the algorithm."""
 
     buffer: Buffer
     cross: Array  # [A, b], a block of rows for every action  (actions, n, k + 1)
@@ -128,9 +128,9 @@ class OnlineLSPI(Agent):
     Parameters
     ----------
     on_policy : bool
-        Whether the next action that enters A is the executed one, or else the greedy one.
+        Whether the next action in A is the executed one (True) or the greedy one (False).
     epsilon, epsilon_decay, epsilon_final : float
-        Probability of a random action, its factor after every step, and where it stops.
+        Probability of a random action, its factor after every step, and its lower limit.
     update_every, limit_ends, env, basis, discount, seed
         As for `RBLSPI`.
     initial_diagonal : float

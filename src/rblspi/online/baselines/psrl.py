@@ -12,23 +12,24 @@ Beside the algorithm of Osband, Russo and Van Roy, here with a discount in place
     8             update the posterior                                 `observe`
 
 Where no episode has ended yet, a model is drawn every 1 / (1 - gamma) steps, and when the visits of
-some state and action have doubled since the last draw, as in UCRL2. A problem without episodes is
-learnt by this rule alone.
+some state and action have doubled since the last draw, as in UCRL2. Problems without episodes
+depend on this rule alone.
 
-The prior takes its numbers from what was seen so far, so that there is nothing to tune. Rewards in
-other units change nothing, nor does a constant added to all of them, if episodes do not terminate.
+The prior is scaled by the rewards and episodes seen so far, so that there is nothing to tune.
+Scaling all rewards changes no action. Adding a constant to all rewards changes none either, if
+episodes do not terminate.
 
-**Transitions.** After n visits of a state and action, with counts n_1, ..., n_m of what followed,
-the probabilities of these and of "elsewhere" are Dirichlet(n_1, ..., n_m, c). Elsewhere is one
-place, drawn with the model: the end of the episode with the share q of all steps that terminated,
-otherwise any of the S states. The mean is that of a Dirichlet prior with the parameters c / S, and
-a draw takes as many numbers as there are outcomes seen, not as there are states. Under this law the
-next outcome is new with probability c / (n + c), which tells c from the data, see `concentration`.
-It becomes small where nothing is left to chance.
+**Transitions.** After n visits of a state and action, with counts n_1, ..., n_m of the outcomes,
+the probabilities of these and of "elsewhere" are Dirichlet(n_1, ..., n_m, c). Elsewhere is a single
+place, which is drawn with the model: with probability q, the share of all steps that terminated, it
+is the end of the episode, otherwise any of the S states. The mean equals the mean under a Dirichlet
+prior with the parameters c / S, but a draw takes one number for each outcome seen instead of one
+for each state. Under this law the next outcome is new with probability c / (n + c), so that c can
+be estimated from the data, see `concentration`. c becomes small in a deterministic problem.
 
 **Rewards.** After n visits of a pair its mean reward is N(mean(r), (v_max + n var(r)) / n^2), where
-v_max is the largest variance of rewards that any pair has shown. Where rewards are without noise,
-one visit tells all.
+v_max is the largest variance of rewards of any pair. If rewards have no noise, one visit determines
+the mean.
 
 **What was never tried.** A pair without a visit has no model: trying it is worth
 N(mu h, (h range)^2), with the mean mu of all rewards so far, the range of the mean rewards of the
@@ -72,7 +73,7 @@ from rblspi.rollout.transition import Transition
 
 
 class State(NamedTuple):
-    """What the algorithm carries from step to step."""
+    """The state of the algorithm."""
 
     table: Table
     due: Integers  # whether the next action needs a new model   (1,)
@@ -100,7 +101,7 @@ def observe(agent: State, transition: Transition, rng: Any) -> None:
 
 
 class Prior(NamedTuple):
-    """Numbers of the prior, from what was seen so far; see the module."""
+    """Numbers of the prior, from the data so far; see the module."""
 
     ends: float  # q
     mean: float  # mu h
@@ -120,7 +121,7 @@ def _prior(table: Table) -> Prior:
             total += n * mean
             low, high = min(low, mean), max(high, mean)
     size = high - low
-    if not size > 0.0:  # then what rewards tell of the units is their size, if they are not 0
+    if not size > 0.0:  # then only the size of the rewards gives a unit, if it is not 0
         size = abs(high) if abs(high) > 0.0 and table.counters[STEPS] > 0 else 1.0
     return Prior(ends, horizon * (total / steps), horizon * size, reward_noise(table))
 
@@ -145,7 +146,7 @@ def draw_model(table: Table, rng: Any) -> None:
 
 @jit
 def _leave_untried(model: TableModel, pair: int, value: float) -> None:
-    """Let a pair be worth a value, which nothing follows."""
+    """Give a pair this value and no successor."""
     model.rewards[pair] = value
     model.elsewhere[pair] = 0.0
     model.place[pair] = ANYWHERE
@@ -167,7 +168,7 @@ def _draw_probabilities(table: Table, pair: int, rng: Any) -> None:
 
 @jit_borrowing
 def _weight_of_others(table: Table, pair: int) -> float:
-    """The weight, in visits, of outcomes of a pair that have no place of their own."""
+    """The weight, in visits, of outcomes of a pair that are not counted separately."""
     return concentration(table, pair // end_of(table)) + nameless(table, pair)
 
 
@@ -196,15 +197,14 @@ class PSRL(TableAgent):
     env : gymnasium.Env or str
         An environment with discrete observations and actions, or the id of one.
     basis : OneHot, optional
-        There is no other choice: the values are a table.
+        The only possible basis: the values are a table.
     discount, seed
         As for `RBLSPI`; the discount is below 1.
 
     Notes
     -----
-    The best estimate, by which the agent acts when it does not explore, is the best policy of the
-    mean of the posterior. The priors take their units from the rewards and the episodes seen; there
-    is nothing to tune.
+    When the agent does not explore, it acts by the best policy of the posterior mean.
+    The priors take their units from the rewards and the episodes seen; there is nothing to tune.
 
     References
     ----------

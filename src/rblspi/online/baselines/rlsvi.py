@@ -11,10 +11,11 @@ Beside Algorithms 1 and 2 of Osband, Van Roy and Wen, as published, for episodes
     6           remember s, a, r, s'                                    the loop
 
 With a discount and without a horizon, one theta takes the place of theta_0, ..., theta_(H-1): the
-same sample is on both sides of lines 3 and 4, which are repeated until it stays (`_stationary`).
+same sample is on both sides of lines 3 and 4, which are repeated until it converges
+(`_stationary`).
 
-In line 3 the targets contain the sample itself: what is worth trying a few steps ahead makes the
-way there worth taking. The paper's lambda is the one here over sigma^2, and its theta_0 is 0.
+In line 3 the targets contain the sample itself, so that optimism about a state spreads to the
+states that lead there. The paper's lambda is this lambda over sigma^2, and its theta_0 is 0.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from rblspi.online.planning_agent import PlanningAgent
 from rblspi.online.value_iteration import PRECISION, Regression, Rows, ValueScale, value_iteration
 from rblspi.policies.choice import masked
 
-#: sigma, in units of the spread of values, unless it is given
+#: default of sigma, in units of the spread of values
 NOISE = 0.1
 
 
@@ -42,21 +43,21 @@ class RLSVI(PlanningAgent):
         sigma, the standard deviation of the noise in r + gamma max Q. By default a tenth of the
         spread of values that the rewards so far allow, see `ValueScale`.
     prior_std : float, optional
-        sigma lambda^-1/2, the standard deviation of weights before anything is seen. By default
-        that spread: what was never tried may be worth whatever anything is worth.
+        sigma lambda^-1/2, the standard deviation of weights before any data. By default this is the
+        spread of values: an untried action may have any plausible value.
     horizon : int, optional
-        H, the steps of an episode; if it goes on, the next H steps count as another one. There is a
-        value function for every step, as published, in place of one for all.
+        H, the steps of an episode; if it goes on, the next H steps count as another one. As in the
+        paper, every step has its own value function, instead of one for all steps.
     env, basis, discount, seed
         As for `RBLSPI`. The discount of the paper is 1. Without a horizon, 1 is possible where
         every episode terminates.
 
     Notes
     -----
-    The weights are drawn towards those of a constant function, of the value of going on as until
-    now, if the basis has a constant. Without a horizon, values are clipped to three deviations of
-    the prior. With a horizon, the best estimate, by which `policy` acts, is of the value with H
-    steps to go, whatever the step: it learns from the transitions of all steps.
+    If the basis has a constant, the weights are shrunk towards a constant function: the
+    value of continuing as before. Without a horizon, values are clipped to three deviations of the
+    prior. With a horizon, the best estimate, by which `policy` acts, is of the value with H steps
+    to go, whatever the step: it learns from the transitions of all steps.
 
     References
     ----------
@@ -85,7 +86,7 @@ class RLSVI(PlanningAgent):
         return self._finite_horizon(log, memory.steps[memory.order()] % self.horizon, draw)
 
     def _stationary(self, log: Transitions, draw: Matrix, start: Matrix | None = None) -> Matrix:
-        """The value function of a standard normal draw; that of zero is the best estimate."""
+        """The value function of a standard normal draw; the draw zero gives the best estimate."""
         scale = ValueScale.of(log, self.discount)
         noise, prior = self._deviations(scale)
         rows = Rows.of(log, self.features, self.actions)
@@ -102,7 +103,8 @@ class RLSVI(PlanningAgent):
     def _finite_horizon(self, log: Transitions, steps: Integers | None, draw: Array) -> Array:
         """Lines 2 to 4: the value functions of all steps, shape (H, actions, n), of a draw.
 
-        ``steps`` are those of the transitions; None stands for transitions that are of every step.
+        ``steps`` has the step of every transition; None means that all transitions count for every
+        step.
         """
         noise, prior = self._deviations(ValueScale.of(log, self.discount, len(draw)))
         penalty, nothing = (noise / prior) ** 2, np.zeros(draw.shape[1:])
@@ -121,6 +123,6 @@ class RLSVI(PlanningAgent):
         return weights[:-1]
 
     def _deviations(self, scale: ValueScale) -> tuple[float, float]:
-        """Of the noise and of the prior."""
+        """Standard deviations of the noise and of the prior."""
         noise = NOISE * scale.spread if self.noise_std is None else self.noise_std
         return noise, scale.spread if self.prior_std is None else self.prior_std

@@ -1,9 +1,9 @@
-"""Rmax-LSPI: policy iteration in which everything unknown is worth the most that values can be.
+"""Rmax-LSPI: policy iteration in which every unknown pair has the highest possible value.
 
 After Li, Littman and Mansley. A state-action pair is known once it was visited m times. With
-features, visits are counted by what least squares learns from them: a table has
-phi(s)'C_a^-1 phi(s) = 1 / n after n visits of (s, a), and elsewhere too 1 / (phi(s)'C_a^-1 phi(s))
-is the number of visits that would tell as much about its value.
+features, least squares defines an effective number of visits, 1 / (phi(s)'C_a^-1 phi(s)). In a
+table this is the number of visits of (s, a); for other features it is the number of visits that
+would tell as much about the value.
 
     1   for every episode:                                                  `PlanningAgent`
     2       K = {(s, a): 1 / (phi(s)'(C_a + lambda I)^-1 phi(s)) >= m}      `_unknown`
@@ -24,7 +24,7 @@ is the number of visits that would tell as much about its value.
     17      for every step of the episode: a = pi(s)                        `act`
     18      remember s, a, r, s'                                            the loop
 
-Lines 6 to 8 let an action that was not tried where the agent has been look as good as it may be.
+Lines 6 to 8 give an action that was not tried in a visited state the highest possible value.
 Without unknown pairs this is LSPI.
 """
 
@@ -47,20 +47,20 @@ from rblspi.policies.choice import best_actions
 
 #: lambda, in visits: it makes A invertible
 PENALTY = 0.01
-#: policies that are evaluated at the most; most often a few are enough, and some go in circles
+#: most policies to evaluate; a few are usually enough, and some iterations cycle
 MOST_POLICIES = 20
 
 
 class RmaxLSPI(PlanningAgent):
-    """Explores by acting as if everything unknown were worth the most that values can be.
+    """Explores by acting as if every unknown pair had the highest possible value.
 
     Parameters
     ----------
     visits : float
-        m, the visits that make a state-action pair known. 1 is enough where nothing is left to
-        chance.
+        m, the visits that make a state-action pair known. 1 is enough in a deterministic
+        environment.
     best_value : float, optional
-        V_max. By default the value of going on as until now, and three times the spread of values
+        V_max. By default the value of continuing as before, plus three times the spread of values
         that the rewards so far allow, see `ValueScale`.
     env, basis, discount, seed
         As for `RBLSPI`. A discount of 1 is possible where every episode terminates.
@@ -77,7 +77,7 @@ class RmaxLSPI(PlanningAgent):
     def _value_function(self, log: Transitions, explore: bool) -> Matrix:
         """Lines 2 to 16; where everything counts as known, this is LSPI.
 
-        Values are counted from the centre, towards which lambda then draws them.
+        Values are relative to the centre, so that lambda shrinks them towards it.
         """
         scale = ValueScale.of(log, self.discount)
         centre = scale.constant(self.features, self.actions)
@@ -97,7 +97,7 @@ class RmaxLSPI(PlanningAgent):
         return weights + centre
 
     def _unknown(self, rows: Rows, visits: float) -> tuple[Mask, Mask]:
-        """Which actions are unknown in the states of the rows, and in the next; (rows, actions)."""
+        """Unknown actions in the states of the rows and in their next states; (rows, actions)."""
         regression = Regression.of(rows, PENALTY, np.zeros((self.actions, self.features.size)))
         here = np.empty((len(rows.rewards), self.actions))
         for x, places in zip(rows.x, rows.places, strict=True):
@@ -110,20 +110,20 @@ class RmaxLSPI(PlanningAgent):
 
 
 class _Problem(NamedTuple):
-    """What the sums A and b have in common for all policies."""
+    """The parts of the sums A and b that are the same for all policies."""
 
     x: Any  # phi(s)                                                    (rows, n)
     y: Any  # phi(s')                                                   (rows, n)
     unknown: Mask  # actions that are worth V_max in the state of a row (rows, actions)
     known: list[Integers]  # rows of an action that is known, by action
     targets: Vector  # r + gamma V_max or r                             (rows,)
-    cut: Mask  # rows whose target holds no value to be found           (rows,)
+    cut: Mask  # rows whose target contains no unknown weights         (rows,)
     best: float  # V_max
     discount: float
 
     @classmethod
     def of(cls, rows: Rows, unknown: Mask, ahead: Mask, best: float, discount: float) -> Self:
-        """The problem where these actions are unknown in the states of rows and in the next."""
+        """The problem with these unknown actions in the states of rows and in their next states."""
         known = [places[~unknown[places, a]] for a, places in enumerate(rows.places)]
         hopeful = ahead.any(axis=1)
         targets = rows.rewards + np.where(hopeful, discount * best, 0.0)
