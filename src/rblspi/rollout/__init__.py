@@ -3,6 +3,15 @@
 from rblspi.rollout.calibration import Calibration, calibrate
 from rblspi.rollout.collect import collect
 from rblspi.rollout.evaluate import Evaluation, evaluate
-from rblspi.rollout.steps import Step, rollout
+from rblspi.rollout.steps import Step, episodes, rollout
 
-__all__ = ["Calibration", "Evaluation", "Step", "calibrate", "collect", "evaluate", "rollout"]
+__all__ = [
+    "Calibration",
+    "Evaluation",
+    "Step",
+    "calibrate",
+    "collect",
+    "episodes",
+    "evaluate",
+    "rollout",
+]
