@@ -574,8 +574,9 @@ def test_too_many_words_are_no_names(tmp_path):
 
 def test_without_polars_the_reader_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "polars", None)
+    monkeypatch.delitem(sys.modules, "rblspi.data.log")
     with pytest.raises(ImportError, match=r"pip install 'rblspi\[data\]'"):
-        read_log("log.csv")
+        from rblspi.data import read_log  # noqa: F401
 
 
 def test_folders_with_files_of_several_kinds_are_refused(tmp_path):

@@ -14,7 +14,6 @@ from typing import Any, TypeVar
 
 from rblspi.core.cluster import ClusterError
 from rblspi.data.dataset import BadRows, Dataset, Facts
-from rblspi.data.log import Log
 from rblspi.data.transitions import Transitions
 
 Result = TypeVar("Result")
@@ -35,8 +34,8 @@ class DaskData(Dataset):
     """
 
     def __init__(self, data: Dataset | Sequence[Iterable[Transitions]], client: Any) -> None:
-        super().__init__(data.facts if isinstance(data, Log) else Facts())
-        partitions: Any = data.partitions() if isinstance(data, Log) else data
+        super().__init__(data.facts if isinstance(data, Dataset) else Facts())
+        partitions = data.partitions() if isinstance(data, Dataset) else data
         self.data: list[Any] = list(partitions)  # iterables of transitions
         self.client = client
 

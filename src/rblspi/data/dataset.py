@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -68,9 +68,13 @@ class Dataset(ABC):
     def __iter__(self) -> Iterator[Transitions]:
         """Iterate over the chunks."""
 
+    def partitions(self) -> Sequence[Iterable[Transitions]]:
+        """The parts, which workers of a cluster can read."""
+        return [self]
+
     def map_partitions(self, work: Callable[[Iterable[Transitions]], Result]) -> Iterator[Result]:
         """Apply a function to every partition, here or on a cluster; the results are in order."""
-        yield work(self)
+        return map(work, self.partitions())
 
     def limit_actions(self, actions: int) -> None:
         """Set the number of actions. Rows of files that are read from now on must not have more."""

@@ -7,9 +7,10 @@ has the wrong length.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from rblspi.core.check import LARGEST_COUNT
@@ -29,9 +30,6 @@ from rblspi.data.values import (
     times_of,
     words_of,
 )
-
-if TYPE_CHECKING:
-    import polars as pl
 
 #: places of rows: the number of the table, times this, plus the row in it
 _TABLE = 2**40
@@ -110,8 +108,6 @@ class Decoder:
 
     def rows(self, chunk: Chunk) -> pl.DataFrame:
         """The rows of a chunk, also those that are bad."""
-        import polars as pl
-
         rows = Checked(chunk, self.bad if self.skip_bad else None)
         closing = self._closing(rows)
         flags = {n: self._flags(rows, n, closing) for n in ("terminated", "truncated", "done")}
@@ -196,8 +192,6 @@ class Decoder:
 
     def _lists(self, rows: Checked, name: str) -> Array:
         """States in one column of lists, which must all have the same length."""
-        import polars as pl
-
         lists = lists_of(rows.column(name))
         if lists is None:
             kind = rows.chunk.rows[name].dtype
@@ -284,8 +278,6 @@ class Decoder:
 
     def episodes(self, chunk: Chunk) -> Integers:
         """The number of the episode of every row, in the order of their first rows."""
-        import polars as pl
-
         name, size, known = self.roles.name("episode"), chunk.rows.height, self.known_episodes
         if self.roles.by_file:
             return np.full(size, known.setdefault(chunk.table, len(known)))

@@ -7,15 +7,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 
 from rblspi.data.columns import DataError
 from rblspi.data.decoding import Decoder
-
-if TYPE_CHECKING:
-    import polars as pl
 
 #: rows of which the fate depends on the rows that come next
 _HELD_BACK = 2
@@ -23,8 +21,6 @@ _HELD_BACK = 2
 
 def sorted_rows(chunks: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
     """All rows at once, by episode and time; episodes in the order of their first rows."""
-    import polars as pl
-
     yield pl.concat(chunks).sort("episode", "time", "place")
 
 
@@ -35,8 +31,6 @@ def sorted_on_disk(
 
     Rows are distributed over folders, each of which has all rows of some episodes.
     """
-    import polars as pl
-
     part_of = pl.col("episode") * parts // max(episodes, 1)
     part: Any
     with TemporaryDirectory(prefix="rblspi-") as folder:
@@ -64,8 +58,6 @@ class Joiner:
 
     def joined(self, chunks: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
         """The transitions in the rows, which are in order, with the columns of `Decoder`."""
-        import polars as pl
-
         held: pl.DataFrame | None = None
         for rows in self._positioned(self._with_episodes(chunks)):
             block = rows if held is None else pl.concat([held, rows])
@@ -77,8 +69,6 @@ class Joiner:
 
     def _with_episodes(self, chunks: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
         """The rows; without a column of episodes, a new one begins after every end of one."""
-        import polars as pl
-
         roles, where = self.decoder.roles, self.decoder
         if roles.by_file or roles.name("episode") is not None:
             yield from chunks
@@ -102,8 +92,6 @@ class Joiner:
 
     def _positioned(self, chunks: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
         """The rows, with the position of each in its episode, and that of each in the chunk."""
-        import polars as pl
-
         episode: Any = -1
         count: Any = 0  # the last episode so far, and the number of its rows
         for rows in chunks:
@@ -114,8 +102,6 @@ class Joiner:
 
     def _linked(self, rows: pl.DataFrame, count: int) -> pl.DataFrame:
         """The transitions of the first ``count`` rows."""
-        import polars as pl
-
         col = pl.col
         rows = rows.with_columns(same=(col("episode").shift(-1) == col("episode")).fill_null(False))
         rows = rows.with_columns(linked=col("same") & following("good"))
@@ -140,8 +126,6 @@ class Joiner:
 
     def _elapsed(self) -> pl.Expr:
         """The time until the next row, if that is what tells; else it stays as it is."""
-        import polars as pl
-
         clock, time = self.decoder.clock, pl.col("time")
         if clock is None or not clock.by_rows:
             return pl.col("elapsed")
@@ -149,8 +133,6 @@ class Joiner:
 
     def _terminated(self) -> pl.Expr:
         """Which rows end in a terminal state, by the flags and by what the user says of them."""
-        import polars as pl
-
         col, has, ends = pl.col, self._flags, self.decoder.roles.choices.ends
         if "terminated" in has:
             return col("terminated")
@@ -168,8 +150,6 @@ class Joiner:
         return {field: name for field, name in found.items() if name is not None}
 
     def _require_order(self, rows: pl.DataFrame) -> None:
-        import polars as pl
-
         time, name = pl.col("time"), self.decoder.roles.name("time")
         if name is None:
             return
@@ -188,8 +168,6 @@ class Joiner:
 
     def _require_end(self, rows: pl.DataFrame) -> None:
         """Raise an error if an episode goes on after its end."""
-        import polars as pl
-
         goes_on = pl.col("linked") & pl.col("good") & ~pl.col("closed")
         ended = pl.any_horizontal("terminated", "truncated", "done", "closing")
         wrong = rows.with_columns(other=pl.col("place").shift(-1)).filter(goes_on & ended)
@@ -204,6 +182,4 @@ class Joiner:
 
 def following(name: str) -> pl.Expr:
     """Whether something holds in the next row."""
-    import polars as pl
-
     return pl.col(name).shift(-1, fill_value=False)

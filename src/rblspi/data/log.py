@@ -18,9 +18,10 @@ from itertools import chain
 from os import PathLike
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
+import polars as pl
 
 from rblspi.data.columns import Columns, DataError, Roles
 from rblspi.data.dataset import BadRows, Dataset, Facts
@@ -35,15 +36,11 @@ from rblspi.data.sources import (
     Table,
     TellRows,
     metadata_of,
-    require_polars,
     row_groups,
 )
 from rblspi.data.survey import Survey
 from rblspi.data.transitions import Transitions, cut_between, rechunked
 from rblspi.data.values import is_list
-
-if TYPE_CHECKING:
-    import polars as pl
 
 Result = TypeVar("Result")
 
@@ -83,7 +80,6 @@ def read_log(
     tell : callable, optional
         Called with the number of rows that have been read so far, in each of two readings.
     """
-    require_polars()
     with Source.opened(source) as opened:
         columns = columns or Columns()
         if opened.heading is not None:  # the names of the policy that made the decisions
@@ -95,13 +91,6 @@ def read_log(
         if _are_transitions(opened, roles):
             return _read_anew(opened, roles, actions, skip_bad)
         return _converted(opened, roles, actions, skip_bad, memory, names, tell)
-
-
-def is_log(data: Any) -> bool:
-    """Whether this is a file or a table that `read_log` reads, and not a set of transitions."""
-    if isinstance(data, str | PathLike) or hasattr(data, "__arrow_c_stream__"):
-        return True
-    return hasattr(data, "columns") and hasattr(data, "items") and not isinstance(data, Dataset)
 
 
 class Log(Dataset):
@@ -143,7 +132,7 @@ class Log(Dataset):
         return map(work, self._counted())
 
     def partitions(self) -> Sequence[Part]:
-        """The parts, which workers of a cluster can read."""
+        """Row groups of files, or transitions that were read already."""
         return self._parts
 
     def _counted(self) -> Iterator[Part]:
@@ -290,8 +279,6 @@ class _RowGroup:
 
 def _transitions_in(chunk: Chunk, decoder: Decoder) -> Transitions | None:
     """Rows that are transitions already; None if all of them are bad."""
-    import polars as pl
-
     roles, col = decoder.roles, pl.col
     rows = decoder.rows(chunk)
     good = rows.filter("good")
@@ -443,8 +430,6 @@ def _require_known_ends(roles: Roles, name: str) -> None:
 
 def _clock(source: Source, roles: Roles, survey: Survey | None = None) -> Clock | None:
     """How long rows take, by a column of that or by the time of the next row."""
-    import polars as pl
-
     period = roles.choices.period
     if period is None:
         return None

@@ -9,17 +9,15 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import polars as pl
 
 from rblspi.data.columns import DataError
 from rblspi.data.encoding import MISSING, NONE, listed
 from rblspi.data.sources import Chunk
 from rblspi.data.values import is_list, is_text, numbers_of, plain, words_of
-
-if TYPE_CHECKING:
-    import polars as pl
 
 #: text that is a whole number, and text that is a date
 WHOLE = r"^[+-]?\d+$"
@@ -54,8 +52,6 @@ class Profile:
 
     def add(self, chunk: Chunk) -> None:
         """Add the values of a chunk."""
-        import polars as pl
-
         column = plain(chunk.rows[self.name])
         column = words_of(column) if self.as_words or is_text(column) else column
         values = _kinds(column, self.as_words)
@@ -144,8 +140,6 @@ _PLURALS = {
 
 def _kinds(column: pl.Series, as_words: bool) -> pl.DataFrame:
     """The values of a column, each with their kind, number and first row; text only once."""
-    import polars as pl
-
     values = pl.DataFrame({"value": column}).with_row_index("row").with_columns(count=1)
     kind, missing = column.dtype, pl.col("value").is_null()
     if is_text(column):
@@ -164,8 +158,6 @@ def _kinds(column: pl.Series, as_words: bool) -> pl.DataFrame:
 
 
 def _kind_of_text() -> pl.Expr:
-    import polars as pl
-
     text = pl.col("value")
     lower = text.str.to_lowercase()
     kinds = {

@@ -18,14 +18,15 @@ from os import PathLike
 from pathlib import Path
 from shutil import copyfileobj
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from rblspi.data.columns import OF_INDEX, Columns, DataError, Roles, require_unique
 from rblspi.data.decision_log import SUFFIX, Heading, heading_of, transitions_in
 from rblspi.data.values import is_list, is_number
-
-if TYPE_CHECKING:
-    import polars as pl
 
 PathOrPaths = str | PathLike[str] | Sequence[str | PathLike[str]]
 Frames = Iterator["pl.DataFrame"]
@@ -156,15 +157,6 @@ def _are_paths(source: Any) -> bool:
     )
 
 
-def require_polars() -> None:
-    """Raise an error that says how to install the libraries that read logs."""
-    try:
-        import polars  # noqa: F401
-        import pyarrow  # noqa: F401
-    except ImportError as error:
-        raise ImportError("logs need Polars and Arrow: pip install 'rblspi[data]'") from error
-
-
 # Files -----------------------------------------------------------------------------------------
 
 
@@ -225,9 +217,6 @@ def _batches(frame: pl.LazyFrame, wanted: list[str] | None) -> Frames:
 
 def open_parquet(path: Path) -> Any:
     """A Parquet file whose pages are checked as they are read; Polars would not do that."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     try:
         return pq.ParquetFile(path, page_checksum_verification=True)
     except pa.ArrowInvalid as error:
@@ -256,8 +245,6 @@ def metadata_of(table: Table) -> dict[str, Any]:
 
 
 def _parquet_frames(table: Table, wanted: list[str] | None) -> Frames:
-    import pyarrow as pa
-
     file, group = open_parquet(table.path), table.row_group
     numbers = range(file.metadata.num_row_groups) if group is None else [group]
     try:
@@ -269,8 +256,6 @@ def _parquet_frames(table: Table, wanted: list[str] | None) -> Frames:
 
 
 def _arrow_frames(table: Table, wanted: list[str] | None) -> Frames:
-    import pyarrow as pa
-
     try:
         with pa.memory_map(str(table.path)) as file:
             start = file.read(6)
@@ -289,8 +274,6 @@ def _arrow_frames(table: Table, wanted: list[str] | None) -> Frames:
 
 
 def _of_arrow(batch: Any, name: str) -> pl.DataFrame:
-    import polars as pl
-
     require_unique(batch.schema.names, name)
     return _flat(pl.DataFrame(batch))
 
@@ -306,8 +289,6 @@ def _decision_frames(table: Table, wanted: list[str] | None) -> Frames:
 
 def _csv_frames(table: Table, wanted: list[str] | None) -> Frames:
     """Rows of comma-separated values as text; the first line has the names."""
-    import polars as pl
-
     names, delimiter = _header(table)
     if not names:
         return
@@ -383,8 +364,6 @@ def _require_whole_row(place: str, names: list[str], fields: list[str]) -> None:
 
 def _json_frames(table: Table, wanted: list[str] | None) -> Frames:
     """Rows of objects, one in each line or all in one list."""
-    import polars as pl
-
     with _text(table) as file:
         first = next((line for line in file if line.strip()), "")
     with _text(table) as file:
@@ -441,8 +420,6 @@ def _undecoded(text: str) -> bool:
 
 def _plain(path: Path, copy: Path) -> Path:
     """A file as it is; of text that is compressed or in UTF-16, a copy that is not."""
-    import pyarrow as pa
-
     if path.suffix.lower() in _COMPRESSED:
         try:
             with pa.input_stream(str(path), compression="detect") as stream, copy.open("wb") as to:
@@ -484,8 +461,6 @@ READERS: dict[str, Reader] = {
 
 def frame_of(table: Any) -> pl.DataFrame:
     """A table of any package; values of several types in one column become text."""
-    import polars as pl
-
     if isinstance(table, pl.DataFrame):
         return table
     if isinstance(table, dict):
@@ -506,23 +481,16 @@ def frame_of(table: Any) -> pl.DataFrame:
 
 
 def _lazy(table: Any) -> pl.LazyFrame:
-    import polars as pl
-
     return table if isinstance(table, pl.LazyFrame) else _flat(frame_of(table)).lazy()
 
 
 def _flat(frame: pl.DataFrame) -> pl.DataFrame:
     """A table with one column for each part of an object: state.stock, next_state.stock."""
-    import polars as pl
-
     nested = [name for name, kind in frame.schema.items() if kind == pl.Struct]
     return frame.unnest(nested, separator=".") if nested else frame
 
 
 def _of_pandas(name: str, series: Any) -> pl.Series:
-    import polars as pl
-    import pyarrow as pa
-
     try:
         return pl.Series(name, pl.from_pandas(series))
     except (pa.ArrowException, OverflowError, pl.exceptions.PolarsError):
@@ -532,8 +500,6 @@ def _of_pandas(name: str, series: Any) -> pl.Series:
 
 def _series(name: str, values: list[Any]) -> pl.Series:
     """Values as a column; values of several types, or too large, become text."""
-    import polars as pl
-
     try:
         kinds = {type(value) for value in values} - {type(None)}
         if kinds == {int, float}:

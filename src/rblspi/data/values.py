@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
+import pyarrow as pa
 
 from rblspi.core.types import Array
-
-if TYPE_CHECKING:
-    import polars as pl
 
 #: text that is a flag; a column has words of one pair
 FLAGS = (("true", "false"), ("t", "f"), ("yes", "no"), ("y", "n"), ("1", "0"), ("1.0", "0.0"))
@@ -19,8 +18,6 @@ FLAGS = (("true", "false"), ("t", "f"), ("yes", "no"), ("y", "n"), ("1", "0"), (
 
 def plain(column: pl.Series) -> pl.Series:
     """A column of a plain type: text, numbers, flags, dates or lists."""
-    import polars as pl
-
     kind = column.dtype
     if isinstance(kind, pl.Categorical | pl.Enum):
         return column.cast(pl.String)
@@ -39,8 +36,6 @@ def plain(column: pl.Series) -> pl.Series:
 
 def is_text(column: pl.Series) -> bool:
     """Whether a column holds text."""
-    import polars as pl
-
     return column.dtype == pl.String
 
 
@@ -51,8 +46,6 @@ def is_list(kind: pl.DataType) -> bool:
 
 def is_number(kind: pl.DataType) -> bool:
     """Whether values of this type are numbers; a column without values may be."""
-    import polars as pl
-
     return (kind.is_numeric() and not kind.is_decimal()) or kind == pl.Null
 
 
@@ -61,8 +54,6 @@ def words_of(column: pl.Series) -> pl.Series:
 
     Whole numbers have no point, so that 2 and 2.0 are the same name.
     """
-    import polars as pl
-
     if is_text(column):
         trimmed = column.str.strip_chars()
         return trimmed.set(trimmed == "", None)
@@ -81,8 +72,6 @@ def _word(value: Any) -> str | None:
 
 def numbers_of(column: pl.Series) -> Array:
     """The numbers in a column as float64; NaN where there is none."""
-    import polars as pl
-
     if is_text(column):
         words = words_of(column)
         column = words.cast(pl.Float64, strict=False)
@@ -112,8 +101,6 @@ def times_of(column: pl.Series) -> Array:
 
     Microseconds are whole numbers, whose differences are exact.
     """
-    import polars as pl
-
     numbers = numbers_of(column)
     if is_text(column) and np.isnan(numbers).any():
         column = _dates(words_of(column))
@@ -125,9 +112,6 @@ def times_of(column: pl.Series) -> Array:
 
 def _dates(words: pl.Series) -> pl.Series:
     """Words as dates, if all of them are, with a time zone in all or in none."""
-    import polars as pl
-    import pyarrow as pa
-
     for kind in (pa.timestamp(unit, zone) for unit in ("us", "ns") for zone in (None, "UTC")):
         try:
             return pl.Series(words.name, words.to_arrow().cast(pa.string()).cast(kind))
@@ -138,16 +122,12 @@ def _dates(words: pl.Series) -> pl.Series:
 
 def lists_of(column: pl.Series) -> pl.Series | None:
     """A column of lists of numbers; None if it has other values."""
-    import polars as pl
-
     inner = getattr(column.dtype, "inner", None)
     return column.cast(pl.List(pl.Float64)) if inner is not None and is_number(inner) else None
 
 
 def places_of(words: pl.Series, known: Sequence[str]) -> Array:
     """The place of every word among those that are known, as a float; NaN where it is none."""
-    import polars as pl
-
     places = words.replace_strict(
         list(known), np.arange(len(known), dtype=np.float64), default=None, return_dtype=pl.Float64
     )

@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from rblspi.core.files import replacing
-from rblspi.data.sources import METADATA, require_polars
+from rblspi.data.sources import METADATA
 from rblspi.data.transitions import Transitions
 
 
@@ -32,7 +34,6 @@ class ParquetWriter:
     def __init__(
         self, path: str | PathLike[str], metadata: Mapping[str, Any] | None = None
     ) -> None:
-        require_polars()
         self.path = Path(path)
         self.rows = 0
         self._metadata = {METADATA: json.dumps(dict(metadata or {})).encode()}
@@ -41,9 +42,6 @@ class ParquetWriter:
 
     def write(self, transitions: Transitions) -> None:
         """Append a chunk of transitions as one row group."""
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
         columns = {
             **_states("state", transitions.observations),
             "action": transitions.actions,

@@ -24,7 +24,6 @@ from rblspi.core.types import Mask
 from rblspi.data.columns import Columns
 from rblspi.data.dataset import Chunks, Dataset
 from rblspi.data.encoding import Naming
-from rblspi.data.log import is_log, read_log
 from rblspi.data.transitions import Transitions, concatenated
 from rblspi.features import Features
 
@@ -59,7 +58,9 @@ def chunks_of(data: Data, columns: Columns | None = None, names: Naming | None =
                 "be omitted)"
             )
         return Chunks([Transitions.from_arrays(*data)])
-    if is_log(data):
+    if _is_log(data):
+        from rblspi.data import read_log
+
         return read_log(data, columns, names=names)
     if isinstance(data, Iterator):
         raise TypeError(
@@ -72,6 +73,13 @@ def chunks_of(data: Data, columns: Columns | None = None, names: Naming | None =
         f"transitions of type {type(data).__name__} must be Transitions, their columns, or "
         "an iterable of Transitions"
     )
+
+
+def _is_log(data: Data) -> bool:
+    """Whether this is a file, or a table of any package."""
+    if isinstance(data, str | PathLike) or hasattr(data, "__arrow_c_stream__"):
+        return True
+    return hasattr(data, "columns") and hasattr(data, "items")
 
 
 def _require_elapsed(data: Transitions | tuple[Any, ...], columns: Columns) -> None:
