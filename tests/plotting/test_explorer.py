@@ -17,6 +17,7 @@ import pytest
 from rblspi import FQI, RBLSPI, OneHot, OnlineLSPI, RBFGrid
 from rblspi.features import Basis
 from rblspi.plotting import explorer
+from rblspi.plotting.domain import find
 from rblspi.plotting.maps import ask
 from tests.conformance.test_bases import CASES
 from tests.support import browser
@@ -79,7 +80,8 @@ def of_basis(basis: Basis, space: gym.Space) -> explorer.Known:
 
 
 def of_agent(env: object) -> explorer.Known:
-    return explorer.known(RBLSPI(env, seed=0).learn(300).policy(), env)
+    policy = RBLSPI(env, seed=0).learn(300).policy()
+    return explorer.known(policy, find(policy, env))
 
 
 def of_words() -> explorer.Known:
@@ -90,7 +92,8 @@ def of_words() -> explorer.Known:
 
 def of_warehouse() -> explorer.Known:
     env = gym.wrappers.TimeLimit(Warehouse(), 20)
-    return explorer.known(OnlineLSPI(env, OneHot(), seed=0).learn(200), env)
+    agent = OnlineLSPI(env, OneHot(), seed=0).learn(200)
+    return explorer.known(agent, find(agent, env))
 
 
 #: what is served, by the path of its page; each is made when it is asked for

@@ -6,7 +6,7 @@ import socket
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -34,27 +34,26 @@ def explore(
     """
     if html is not None and html.suffix != ".html":
         raise ValueError(f"--html {html} must end in .html")
-    file, domain = saved.file, drawing.domain()
     if html is None:
-        _serve(_following(saved, file, domain), port)
+        _serve(_following(saved, drawing), port)
     else:
         from rblspi.plotting import explorer
 
         loaded = saved.load()
         html.parent.mkdir(parents=True, exist_ok=True)
-        print(f"open {explorer.write(loaded.actor, html, loaded.env, **domain)}")
+        print(f"open {explorer.write(loaded.actor, html, drawing.domain(loaded))}")
 
 
-def _following(saved: Selection, file: Path, domain: dict[str, Any]) -> Callable[[], Known]:
+def _following(saved: Selection, drawing: Drawing) -> Callable[[], Known]:
     """Return the contents of the file, which is read again whenever it changes."""
     from rblspi.plotting import explorer
 
     @lru_cache(maxsize=1)
     def read(changed: int) -> Known:
         loaded = saved.load()
-        return explorer.known(loaded.actor, loaded.env, **domain)
+        return explorer.known(loaded.actor, drawing.domain(loaded))
 
-    return lambda: read(file.stat().st_mtime_ns)
+    return lambda: read(saved.file.stat().st_mtime_ns)
 
 
 def _serve(latest: Callable[[], Known], port: int) -> None:

@@ -7,12 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias
 
 from typer import Argument, Option
 
 from rblspi import registry
 from rblspi.cli import parsing
+
+if TYPE_CHECKING:
+    from rblspi.cli.saved import Saved
+    from rblspi.plotting.domain import Domain
 
 
 def suggest(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
@@ -149,14 +153,11 @@ class Drawing(NamedTuple):
     columns: ColumnsOption = None
     seed: Seed = 0
 
-    def domain(self) -> dict[str, Any]:
-        """Arguments of `rblspi.plotting.domain.find`."""
+    def domain(self, saved: Saved) -> Domain:
+        """What a saved agent or policy is drawn over."""
         from rblspi.cli.logs import observations_of
+        from rblspi.plotting.domain import find
 
-        return {
-            "at": self.at,
-            "names": self.names,
-            "grid": self.grid,
-            "data": observations_of(self.data, self.columns),
-            "seed": self.seed,
-        }
+        data = observations_of(self.data, self.columns)
+        chosen = {"at": self.at, "names": self.names, "grid": self.grid, "seed": self.seed}
+        return find(saved.actor, saved.env, data=data, **chosen)

@@ -39,7 +39,6 @@ def show(
     ] = False,
 ) -> None:
     """Print the settings of an agent or policy, and write maps of value, uncertainty and policy."""
-    domain = drawing.domain()
     loaded = saved.load()
     folder = out or saved.file.parent
     folder.mkdir(parents=True, exist_ok=True)
@@ -47,7 +46,7 @@ def show(
     from rblspi.plotting import maps
     from rblspi.plotting.style import save, style
 
-    computed = maps.compute(loaded.actor, loaded.env, resolution=resolution, **domain)
+    computed = maps.compute(loaded.actor, drawing.domain(loaded), resolution=resolution)
     with style():
         picture, _ = save(maps.draw(computed), folder / "maps")
     print(f"maps: {picture}")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from contextlib import nullcontext
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
@@ -154,31 +154,20 @@ class Domain(NamedTuple):
         return [coordinate.name for coordinate in self.coordinates]
 
 
-class DomainArguments(TypedDict, total=False):
-    """Optional arguments of `find`."""
-
-    at: Sequence[float] | None
-    low: float | Sequence[float] | None
-    high: float | Sequence[float] | None
-    names: Sequence[str] | None
-    grid: Grid | None
-    data: ArrayLike | None
-    seed: int
-
-
 def find(
     actor: Actor,
     env: gym.Env[Any, Any] | str | None = None,
     *,
     at: Sequence[float] | None = None,
-    low: float | Sequence[float] | None = None,
-    high: float | Sequence[float] | None = None,
     names: Sequence[str] | None = None,
     grid: Grid | None = None,
     data: ArrayLike | None = None,
     seed: int = 0,
 ) -> Domain:
     """Find what a policy is drawn over.
+
+    A drawing has the bounds of the basis, of the observation space, or of the observations in the
+    episodes, whichever exist first.
 
     Parameters
     ----------
@@ -189,9 +178,6 @@ def find(
     at : sequence of float, optional
         The observation that slices go through; by default the median over the episodes, or over
         the data where there are none.
-    low, high : float or sequence of float, optional
-        Bounds of the drawing; by default those of the basis, of the observation space, or of the
-        observations in the episodes, whichever exist first.
     names : sequence of str, optional
         Names of the coordinates; by default those of the columns of a log, or those in
         ``env.metadata["observation_names"]``.
@@ -214,7 +200,7 @@ def find(
     space = Space(policy.observation_space, policy.inputs, grid)
     known = _remembered(actor, size) if data is None else _as_rows(data, size)
     seen = np.concatenate(visited) if visited else known
-    lower, upper = _limits(policy, seen, low, high)
+    lower, upper = _limits(policy, seen)
     coordinates = _coordinates(space, lower, upper, _names(policy, names, own_names or ()))
     middle = seen if len(seen) else np.array([lower, upper])
     if at is not None:
@@ -257,10 +243,9 @@ def _as_rows(data: ArrayLike, size: int) -> Matrix:
     return array.reshape(-1, size)
 
 
-def _limits(policy: LinearPolicy, seen: Matrix, low: Any, high: Any) -> tuple[Vector, Vector]:
-    """Bounds: given, of the basis, of the space, or of the observations seen."""
-    low = getattr(policy.basis, "low", None) if low is None else low
-    high = getattr(policy.basis, "high", None) if high is None else high
+def _limits(policy: LinearPolicy, seen: Matrix) -> tuple[Vector, Vector]:
+    """Bounds of the basis, of the space, or of the observations seen."""
+    low, high = (getattr(policy.basis, name, None) for name in ("low", "high"))
     space = vector_space(policy.observation_space)
     if not isinstance(space, gym.spaces.Box):
         return bounds(space)

@@ -11,9 +11,8 @@ from collections.abc import Callable
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple, Unpack
+from typing import Any, NamedTuple
 
-import gymnasium as gym
 import numpy as np
 
 try:
@@ -31,9 +30,8 @@ except ImportError as error:
 from rblspi.core.archive import printable
 from rblspi.core.files import write_text
 from rblspi.core.types import Matrix
-from rblspi.plotting import domain as domains
 from rblspi.plotting import html
-from rblspi.plotting.domain import Domain, DomainArguments
+from rblspi.plotting.domain import Domain, find
 from rblspi.plotting.explorer_pictures import (
     AtPoint,
     Line,
@@ -71,35 +69,22 @@ class Known(NamedTuple):
     episodes: Matrix  # length and return of each, shape (episodes, 2)
 
 
-def known(
-    actor: Actor,
-    env: gym.Env[Any, Any] | str | None = None,
-    **domain_arguments: Unpack[DomainArguments],
-) -> Known:
-    """Find what there is to show of an actor.
+def known(actor: Actor, domain: Domain | None = None) -> Known:
+    """What there is to show of an agent, a `ValuePosterior` or a `LinearPolicy`.
 
-    Parameters
-    ----------
-    actor : Agent, ValuePosterior or LinearPolicy
-    env, **domain_arguments
-        As for `rblspi.plotting.domain.find`.
+    The domain is what `rblspi.plotting.domain.find` has found; by default it looks now.
     """
-    found = domains.find(actor, env, **domain_arguments)
-    return Known(values_of(actor), found, np.asarray(getattr(actor, "episodes", np.empty((0, 2)))))
+    episodes = np.asarray(getattr(actor, "episodes", np.empty((0, 2))))
+    return Known(values_of(actor), domain or find(actor), episodes)
 
 
-def write(
-    actor: Actor,
-    path: str | PathLike[str],
-    env: gym.Env[Any, Any] | str | None = None,
-    **domain_arguments: Unpack[DomainArguments],
-) -> Path:
+def write(actor: Actor, path: str | PathLike[str], domain: Domain | None = None) -> Path:
     """Write a still page with maps of all pairs of coordinates, and with values at one point.
 
     The other arguments are those of `known`.
     """
     document = Document()
-    View(known(actor, env, **domain_arguments), document, still=True)
+    View(known(actor, domain), document, still=True)
     page = file_html(document, INLINE, document.title, template=document.template)
     write_text(path, page)
     return Path(path)

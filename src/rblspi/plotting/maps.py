@@ -11,9 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import combinations, cycle, islice
 from textwrap import wrap
-from typing import Any, NamedTuple, Unpack
+from typing import Any, NamedTuple
 
-import gymnasium as gym
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
@@ -24,8 +23,7 @@ from matplotlib.ticker import FormatStrFormatter, LogLocator, MaxNLocator, NullF
 
 from rblspi.core import check
 from rblspi.core.types import Array, Integers, Mask, Matrix
-from rblspi.plotting import domain as domains
-from rblspi.plotting.domain import Coordinate, Domain, DomainArguments
+from rblspi.plotting.domain import Coordinate, Domain, find
 from rblspi.plotting.style import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILLION
 from rblspi.policies.values import ValuePosterior
 from rblspi.rollout.evaluate import Actor, values_of
@@ -100,25 +98,16 @@ class Maps(NamedTuple):
     domain: Domain
 
 
-def compute(
-    actor: Actor,
-    env: gym.Env[Any, Any] | str | None = None,
-    *,
-    resolution: int = 121,
-    pairs: Sequence[tuple[int, int]] | None = None,
-    **domain_arguments: Unpack[DomainArguments],
-) -> Maps:
+def compute(actor: Actor, domain: Domain | None = None, *, resolution: int = 121) -> Maps:
     """Evaluate a policy on grids over its observations.
 
     Parameters
     ----------
     actor : Agent, ValuePosterior or LinearPolicy
+    domain : Domain, optional
+        What `rblspi.plotting.domain.find` has found; by default it looks now.
     resolution : int
         Number of grid points along each dimension.
-    pairs : sequence of (int, int), optional
-        Dimensions to draw against each other; by default all pairs.
-    env, **domain_arguments
-        As for `rblspi.plotting.domain.find`.
 
     Notes
     -----
@@ -127,27 +116,21 @@ def compute(
     """
     check.count("resolution", resolution, least=2)
     values = values_of(actor).in_basis()
-    domain = domains.find(actor, env, **domain_arguments)
+    domain = domain or find(actor)
     axes = [coordinate.points(resolution) for coordinate in domain.coordinates]
     slices = [
-        slice_at(values, domain, dims, [axes[d] for d in dims])
-        for dims in dimensions(len(axes), pairs)
+        slice_at(values, domain, dims, [axes[d] for d in dims]) for dims in dimensions(len(axes))
     ]
     return Maps(slices, domain)
 
 
-def dimensions(size: int, pairs: Sequence[tuple[int, int]] | None = None) -> list[tuple[int, ...]]:
+def dimensions(size: int) -> list[tuple[int, ...]]:
     """What to draw of so many coordinates: the only one, or all pairs up to a number of slices."""
     if size == 1:
         return [(0,)]
-    if pairs is None:
-        every = list(combinations(range(size), 2))
-        neighbours = [(i, i + 1) for i in range(0, min(size - 1, 2 * _MOST_PAIRS), 2)]
-        return [*(every if len(every) <= _MOST_PAIRS else neighbours)]
-    for pair in pairs:
-        if len(set(pair)) != 2 or not all(0 <= d < size for d in pair):
-            raise ValueError(f"pairs has {pair}: give two different dimensions below {size}")
-    return [tuple(pair) for pair in pairs]
+    every = list(combinations(range(size), 2))
+    neighbours = [(i, i + 1) for i in range(0, min(size - 1, 2 * _MOST_PAIRS), 2)]
+    return [*(every if len(every) <= _MOST_PAIRS else neighbours)]
 
 
 def slice_at(
@@ -171,14 +154,10 @@ def slice_at(
 # Drawing ------------------------------------------------------------------------------------------
 
 
-def draw(maps: Maps, path: bool = True) -> Drawing:
+def draw(maps: Maps) -> Drawing:
     """Draw a row of maps for each slice: value, uncertainty and policy.
 
-    Parameters
-    ----------
-    maps : Maps
-    path : bool
-        Whether to draw an episode over the maps of two-dimensional observations.
+    An episode is drawn over the maps of two-dimensional observations.
     """
     domain = maps.domain
     if len(domain.names) == 1:
@@ -208,7 +187,7 @@ def draw(maps: Maps, path: bool = True) -> Drawing:
             if domain.space.grid is not None:
                 panel.set_aspect("equal")
                 panel.invert_yaxis()
-            if path and whole and domain.episodes:
+            if whole and domain.episodes:
                 _draw_path(panel, domain.episodes[0])
     for panel, title in zip(panels[0], titles, strict=True):
         panel.set_title(title, fontweight="bold")
