@@ -153,31 +153,43 @@ class TwoChoices(gym.Wrapper[Any, Any, Any, Any]):
 
 
 class Fragile(gym.Wrapper[Any, Any, Any, Any]):
-    """Fails once, at the step of this number."""
+    """Fails once, in a step or in a reset; episodes have ten steps."""
 
-    def __init__(self, name: str, error: type[BaseException], number: int) -> None:
-        super().__init__(gym.make(name))
-        self.error, self.left = error, number
+    def __init__(
+        self, name: str, error: type[BaseException] | None = None, where: str = ""
+    ) -> None:
+        super().__init__(gym.make(name, max_episode_steps=10))
+        self.error, self.where, self.left = error, where, {"step": 78, "reset": 8}.get(where, 0)
+
+    def _count(self, where: str) -> None:
+        self.left -= where == self.where
+        if self.error and self.left == 0:
+            error, self.error = self.error, None
+            raise error(f"the {where} failed")
 
     def step(self, action: Any) -> Any:
-        self.left -= 1
-        if self.left == 0:
-            raise self.error("the step failed")
+        self._count("step")
         return self.env.step(action)
 
+    def reset(self, **settings: Any) -> Any:
+        self._count("reset")
+        return self.env.reset(**settings)
 
+
+@pytest.mark.parametrize(("where", "made"), [("step", 77), ("reset", 70)])
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
 @every(TABLE, NUMBERS)
 def test_after_an_interruption_the_counts_agree_and_it_learns_on(
-    record: Algorithm, name: str, error: type[BaseException]
+    record: Algorithm, name: str, error: type[BaseException], where: str, made: int
 ) -> None:
-    agent = make(record, Fragile(name, error, 78), name)
-    with pytest.raises(error, match="the step failed"):
+    agent = make(record, Fragile(name, error, where), name)
+    with pytest.raises(error, match=f"the {where} failed"):
         agent.learn(200)
-    assert agent.num_timesteps == agent.session.memory.size == 77
-    whole = make(record, gym.Wrapper(gym.make(name)), name).learn(77)
+    assert agent.num_timesteps == agent.session.memory.size == made
+    np.testing.assert_array_equal(agent.episodes[:, 0], [10.0] * 7)
+    whole = make(record, Fragile(name), name).learn(made)
     np.testing.assert_array_equal(agent.policy().weights, whole.policy().weights)
-    assert agent.learn(50, reset_num_timesteps=False).num_timesteps == 127
+    assert agent.learn(50, reset_num_timesteps=False).num_timesteps == made + 50
 
 
 # Using what was learnt ---------------------------------------------------------------------------

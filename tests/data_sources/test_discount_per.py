@@ -12,12 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from rblspi import FQI, LSPI, LinearPolicy, Polynomial
-from rblspi.data import (
-    Columns,
-    DataError,
-    ParquetWriter,
-    read_log,
-)
+from rblspi.data import Columns, DataError, ParquetWriter, read_log
 from rblspi.data.periods import Period
 from rblspi.data.transitions import concatenated
 from rblspi.offline import data_report

@@ -234,10 +234,7 @@ def test_weights_on_a_cluster_are_those_of_one_process(tmp_path):
     rows = episode_rows(300)
     log = read_log(split(tmp_path / "many", rows, 100))
     here = LSPI(BASIS, discount=0.8).fit(log)
-    with (
-        local_cluster() as cluster,
-        distributed.Client(cluster) as client,
-    ):
+    with local_cluster() as cluster, distributed.Client(cluster) as client:
         there = LSPI(BASIS, discount=0.8).fit(DaskData(log, client))
     np.testing.assert_allclose(there.weights_, here.weights_, rtol=1e-10)
     assert there.act({"stock": 0.1, "weekday": "Mon"}) in ACTIONS

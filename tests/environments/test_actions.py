@@ -132,16 +132,6 @@ def test_files_and_evaluation_know_the_actions(agent, tmp_path):
     assert rblspi.evaluate(agent, vector, episodes=2).returns.shape == (2,)
 
 
-def test_an_agent_that_was_saved_goes_on_to_the_bit(tmp_path):
-    """Between two episodes, because the state of an environment in Python is not saved."""
-    agents = [rblspi.FittedRmax(TORQUE, COARSE, seed=2).learn(episodes=1) for _ in range(2)]
-    agents[1].save(tmp_path / "agent.npz")
-    agents[1] = rblspi.Agent.load(tmp_path / "agent.npz")
-    one, other = (agent.learn(episodes=1) for agent in agents)
-    np.testing.assert_array_equal(one.state.weights, other.state.weights)
-    np.testing.assert_array_equal(one.episodes, other.episodes)
-
-
 def test_a_graph_takes_the_same_actions(agent, tmp_path):
     pytest.importorskip("onnx", reason="onnx is not installed")
     runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")

@@ -143,67 +143,7 @@ def test_a_deep_sea_is_solved_when_few_episodes_were_bad_and_in_time() -> None:
         score("mnist", {})
 
 
-@pytest.mark.parametrize("name", sorted(bsuite_rules.RULES))
-def test_environments_of_bsuite(name: str) -> None:
-    pytest.importorskip("bsuite")
-    given = bsuite_rules.settings(name)
-    for table in {False, name in bsuite_rules._TABLES}:
-        env = BsuiteEnvironment(f"{name}/0", table)
-        seen, _ = env.reset(seed=0)
-        while len(env.history.returns) < 2:
-            assert env.observation_space.contains(seen)
-            seen, _, ended, cut, _ = env.step(int(env.action_space.n) - 1)
-            if ended or cut:
-                seen, _ = env.reset()
-        run = (given[f"{name}/0"], env.history)
-        assert 0.0 <= score(name, {"a": run}) <= 1.0
-
-
 def test_without_bsuite_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "bsuite", None)
     with pytest.raises(ImportError, match=r"pip install 'rblspi\[bsuite\]'"):
         BsuiteEnvironment("deep_sea/0")
-
-
-#: by experiment, the notes that its score needs, and about how much an episode adds to them
-NOTES: dict[str, dict[str, float]] = {
-    "bandit": {"total_regret": 0.6},
-    "cartpole": {"raw_return": 900.0, "best_episode": 4.0},
-    "catch": {"total_regret": 2.0},
-    "deep_sea": {"total_bad_episodes": 1.9},
-    "deep_sea_stochastic": {"total_bad_episodes": 1.9},
-    "discounting_chain": {},
-    "mountain_car": {"raw_return": -900.0},
-    "umbrella_length": {"total_regret": 1.0},
-}
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", sorted(bsuite_rules.RULES))
-def test_scores_are_those_of_bsuite(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its analysis runs with a method that pandas no longer has."""
-    pytest.importorskip("bsuite")
-    pandas = pytest.importorskip("pandas")
-    monkeypatch.setattr(
-        pandas.Series, "append", lambda one, other: pandas.concat([one, other]), raising=False
-    )
-    theirs = __import__(f"bsuite.experiments.{name}.analysis", fromlist=["score"])
-    rng, runs, rows = np.random.default_rng(0), {}, []
-    for i in range(4):
-        size, returns = {"size": 5 + i, "chain_length": i + 1}, list(1.0 + 0.1 * rng.random(150))
-        steps = {name: np.cumsum(rng.random(150)) * each for name, each in NOTES[name].items()}
-        run = History(
-            returns, [{k: v[t] * (0.5 + 0.3 * i) for k, v in steps.items()} for t in range(150)]
-        )
-        runs[f"{name}/{i}"] = (size, run)
-        for t, note in enumerate(run.notes):
-            row = {
-                "bsuite_id": f"{name}/{i}",
-                "episode": t + 1,
-                "total_return": sum(returns[: t + 1]),
-            }
-            rows.append({**row, **size, **note})
-    ours = score(name, runs)
-    assert 0.0 < ours < 1.0
-    assert ours == pytest.approx(theirs.score(pandas.DataFrame(rows)), rel=1e-9)

@@ -1,5 +1,3 @@
-import math
-
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -20,16 +18,6 @@ def accelerations(state, force, gravity=9.8, cart=1.0, pole=0.1, length=0.5):
     moment = pole * length
     matrix = [[cart + pole, moment * cosine], [moment * cosine, 4 / 3 * moment * length]]
     return np.linalg.solve(matrix, [force + moment * spin**2 * sine, moment * gravity * sine])
-
-
-@pytest.mark.parametrize("action", [0, 1])
-@pytest.mark.parametrize(
-    "state", [[0.0, 0.0, 0.0, 0.0], [0.5, -1.2, 0.3, 2.0], [-2.0, 0.7, -0.4, -3.0]]
-)
-def test_a_step_is_euler_on_the_equations_of_motion(state, action):
-    push, spin_up = accelerations(state, 10.0 if action == 1 else -10.0)
-    expected = np.add(state, 0.02 * np.array([state[1], push, state[3], spin_up]))
-    np.testing.assert_allclose(at(state).step(action)[0], expected, rtol=1e-12, atol=1e-15)
 
 
 def test_the_states_are_those_of_gymnasium_s_cart_pole():
@@ -64,11 +52,6 @@ def test_failing_ends_the_episode_with_zero_and_anything_else_gives_one(state, f
     observation, reward, terminated, truncated, _ = pole.step(0)
     assert (reward, terminated, truncated) == (0.0 if failed else 1.0, failed, False)
     assert pole.observation_space.contains(observation)
-
-
-def test_the_limits_themselves_fail():
-    assert at([2.4, 0.0, 0.0, 0.0]).step(0)[2]
-    assert at([0.0, 0.0, math.pi / 6, 0.0]).step(0)[2]
 
 
 def test_a_step_with_other_constants():

@@ -15,14 +15,7 @@ from rblspi.experiments.results_store import Store
 from rblspi.experiments.runner import missing, run_all
 from rblspi.experiments.tables import COLUMNS, TableError, export, read_runs
 from rblspi.experiments.tasks import SERIES
-from tests.support.experiments import (
-    CURVES,
-    FIGURE,
-    READ,
-    arrays_of,
-    assert_same,
-    one_thread,
-)
+from tests.support.experiments import CURVES, FIGURE, READ, arrays_of, assert_same, one_thread
 
 RUNS = 3
 ALL = RUNS * len(CURVES)

@@ -10,14 +10,7 @@ from rblspi.data.transitions import Transitions
 from rblspi.environments.chain_walk import ChainWalk
 from rblspi.features import OneHot, RBFGrid
 from rblspi.offline import BLSPI, LSPI, LSTD, ConvergenceWarning
-from tests.support.chain import (
-    BASIS,
-    DISCOUNT,
-    OPTIMAL,
-    STATES,
-    in_proportion,
-    random_episodes,
-)
+from tests.support.chain import BASIS, DISCOUNT, OPTIMAL, STATES, in_proportion, random_episodes
 
 pytestmark = pytest.mark.slow
 

@@ -46,7 +46,8 @@ def test_a_posterior_goes_on_by_the_method_it_was_updated_by(method: int, tmp_pa
 @pytest.mark.slow
 def test_half_in_another_process_gives_the_same_bits(tmp_path: Path) -> None:
     """With a number of steps that is no multiple of the period, in the middle of an episode."""
-    cases = [(kind, domain) for kind in (RBLSPI, OnlineLSPI) for domain in DOMAINS.values()]
+    domain = DOMAINS["MountainCar-v0"]
+    cases = [(RBLSPI, DOMAINS["InvertedPendulum-v0"]), (RBLSPI, domain), (OnlineLSPI, domain)]
     paths = [tmp_path / f"{number}.npz" for number in range(len(cases))]
     for (kind, domain), path in zip(cases, paths, strict=True):
         kind(domain.id, domain.basis, seed=5).learn(777).save(path)
@@ -56,11 +57,8 @@ def test_half_in_another_process_gives_the_same_bits(tmp_path: Path) -> None:
         assert_same_bits(whole, kind.load(path))
 
 
-@pytest.mark.parametrize("kind", [RBLSPI, pytest.param(OnlineLSPI, marks=pytest.mark.slow)])
-def test_a_python_environment_goes_on_with_its_own_random_numbers(
-    kind: type[Agent], tmp_path: Path
-) -> None:
-    whole, half = (kind("CartPole-v1", RBFGrid(2, low=-1.0, high=1.0), seed=3) for _ in range(2))
+def test_a_python_environment_goes_on_with_its_own_random_numbers(tmp_path: Path) -> None:
+    whole, half = (RBLSPI("CartPole-v1", RBFGrid(2, low=-1.0, high=1.0), seed=3) for _ in range(2))
     half.learn(episodes=20).save(tmp_path / "agent.npz")
     loaded = Agent.load(tmp_path / "agent.npz").learn(episodes=20, reset_num_timesteps=False)
     assert_same_bits(whole.learn(episodes=40), loaded)
@@ -107,21 +105,13 @@ def test_what_a_file_may_not_decide_is_passed_again(
     RBLSPI.load(tmp_path / "agent.npz", env=env(), basis=basis)
 
 
-def test_another_class_or_environment_is_refused(tmp_path: Path) -> None:
+def test_another_basis_or_environment_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "agent.npz"
     RBLSPI(CAR, RBFGrid(2), seed=1).save(path)
-    with pytest.raises(
-        FileError, match=r"it holds rblspi, not online-lspi: load it with Agent\.load"
-    ):
-        OnlineLSPI.load(path)
     with pytest.raises(FileError, match="9 features in this environment"):
         RBLSPI.load(path, basis=RBFGrid((2, 4)))
     with pytest.raises(FileError, match=r"4\[.*\]"):
         RBLSPI.load(path, env="rblspi/PuddleWorld-v0")
-    with pytest.raises(FileError, match="there is no file"):
-        RBLSPI.load(tmp_path / "agnet.npz")
-    with pytest.raises(FileError, match="is not a file"):
-        RBLSPI.load(tmp_path)
 
 
 @pytest.mark.parametrize("name", [CAR, "CartPole-v1"])
@@ -135,24 +125,6 @@ def test_an_agent_late_in_an_episode_goes_where_episodes_are_shorter(
     shorter = RBLSPI.load(path, gym.make(name, max_episode_steps=50)).learn(200)
     assert shorter.episodes[:, 0].max() <= 50
     assert len(shorter.episodes) >= 4
-
-
-def test_a_save_that_fails_leaves_the_old_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "agent.npz"
-    agent = RBLSPI(CAR, RBFGrid(2), seed=1)
-    agent.save(path)
-    before = path.read_bytes()
-
-    def fail(*_: Any) -> None:
-        raise OSError("disk full")
-
-    monkeypatch.setattr("os.fsync", fail)
-    with pytest.raises(OSError, match="disk full"):
-        agent.learn(100).save(path)
-    assert path.read_bytes() == before
-    assert [file.name for file in tmp_path.iterdir()] == ["agent.npz"]
 
 
 def test_an_action_chosen_for_an_episode_is_not_taken_in_another(tmp_path: Path) -> None:

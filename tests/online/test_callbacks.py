@@ -60,18 +60,6 @@ def test_tensorboard_files_are_written(tmp_path: Path) -> None:
     assert b"train/epsilon" in content
 
 
-def test_stopping_from_a_callback_and_from_outside() -> None:
-    agent = RBLSPI("CartPole-v1", POLE, seed=0)
-
-    def stop(agent: Agent) -> None:
-        if len(agent.episodes) == 3:
-            agent.stop()
-
-    agent.learn(100_000, callback=stop)
-    assert len(agent.episodes) == 3
-    assert agent.learn(episodes=2).episodes.shape == (5, 2)
-
-
 @pytest.mark.parametrize(
     ("answer", "episodes"),
     [(False, 1), (np.False_, 1), (0, 1), (None, 3), (True, 3), (np.True_, 3)],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rblspi import OPSRL, RBLSPI, FittedRmax, RBFGrid
+from rblspi import RBLSPI, RBFGrid
 from rblspi.cli.train import _say_cost
 
 CAR = "rblspi/MountainCar-v0"
@@ -18,9 +18,7 @@ def test_cost_grows_with_the_square_of_the_weights() -> None:
     assert large.megabytes - nothing > 30 * (small.megabytes - nothing)
 
 
-def test_a_long_run_is_announced_and_a_short_one_is_not(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_long_run_is_announced_and_a_short_one_is_not(capsys: pytest.CaptureFixture[str]) -> None:
     agent = RBLSPI(CAR, RBFGrid(12), seed=0)
     _say_cost(agent, 1000)
     assert not capsys.readouterr().err
@@ -29,9 +27,3 @@ def test_a_long_run_is_announced_and_a_short_one_is_not(
     assert "435 weights take about" in said
     assert "a coarser basis" in said
     assert "All steps: " in said
-
-
-def test_what_makes_a_run_shorter_depends_on_the_agent() -> None:
-    assert "a coarser basis makes it less" in str(RBLSPI(CAR, RBFGrid(4), seed=0).cost())
-    assert "--algo fitted-rmax --basis multilinear:50" in str(FittedRmax(CAR, seed=0).cost())
-    assert str(OPSRL("rblspi/ChainWalk-v0", seed=0).cost()).endswith("ms a step")

@@ -8,16 +8,7 @@ from gymnasium.vector import SyncVectorEnv
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rblspi import (
-    FQI,
-    LSPI,
-    LSTD,
-    RBLSPI,
-    RLSVI,
-    OneHot,
-    OnlineLSPI,
-    evaluate,
-)
+from rblspi import FQI, LSPI, LSTD, RBLSPI, OneHot, OnlineLSPI, evaluate
 from rblspi.data import DataError, ParquetWriter, Transitions, read_log
 from rblspi.data.transitions import concatenated
 from rblspi.rollout import collect
@@ -60,12 +51,6 @@ def test_predict_takes_masks_as_in_sb3_contrib_or_from_the_observation():
     assert list(inside.predict([seen, seen], deterministic=True)[0]) == [6, 6]
 
 
-def test_values_of_the_greedy_policy_are_those_of_allowed_actions():
-    agent = RLSVI(Masked([[1, 0, 0]] * STATES), discount=0.9, seed=0).learn(100)
-    values = agent.action_values(np.arange(STATES))
-    assert np.isfinite(values.mean).all()
-
-
 def test_masks_of_vector_environments_are_heeded():
     masks = [[1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 0, 1]]
     agent = RBLSPI(Masked(masks), seed=0).learn(50)
@@ -91,8 +76,7 @@ def test_estimators_do_not_bootstrap_from_forbidden_actions(masks, seed):
     after = np.random.default_rng(seed).integers(STATES, size=len(states))
     never = np.zeros(len(states), bool)
     log = Transitions.from_arrays(
-        *(states, actions, -np.ones(len(states)), after, never, ~never),
-        next_allowed=allowed[after],
+        *(states, actions, -np.ones(len(states)), after, never, ~never), next_allowed=allowed[after]
     )
     for kind in (FQI, LSPI):
         fitted = kind(OneHot(), ACTIONS, discount=0.9, observation_space=Discrete(STATES)).fit(log)

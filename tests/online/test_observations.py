@@ -92,12 +92,6 @@ def test_parts_of_different_kinds_are_learnt_from_and_logged():
     assert evaluate(fitted.policy(), env, 2).lengths.tolist() == [6, 6]
 
 
-def test_logs_of_discrete_parts_hold_whole_numbers():
-    (log,) = collect("Blackjack-v1", 100, seed=0)
-    assert log.observations.dtype == np.int64
-    assert log.observations.shape == (100, 3)
-
-
 def test_a_given_basis_finds_bounds_as_the_default_does(tmp_path):
     from rblspi import RBFGrid
 
@@ -106,9 +100,3 @@ def test_a_given_basis_finds_bounds_as_the_default_does(tmp_path):
     assert (agent.basis.low, agent.basis.high) == (default.basis.low, default.basis.high)
     agent.save(tmp_path / "agent.npz")
     assert RBLSPI.load(tmp_path / "agent.npz").basis == agent.basis
-
-
-def test_images_are_refused():
-    image = Box(0, 255, (20, 20, 3), np.uint8)
-    with pytest.raises(TypeError, match="has images"):
-        RBLSPI(Corridor(image, lambda i: np.full((20, 20, 3), i, np.uint8)))

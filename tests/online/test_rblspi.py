@@ -24,7 +24,6 @@ from rblspi.online.baselines.online_lspi import SINGULAR
 from rblspi.online.rblspi import IMPROVEMENTS
 from tests.support.agents import assert_same_bits
 from tests.support.diary import Diary
-from tests.support.domains import DOMAINS
 
 CAR, CHAIN = "rblspi/MountainCar-v0", "rblspi/ChainWalk-v0"
 
@@ -100,18 +99,6 @@ def test_improvements_that_were_left_out_are_told() -> None:
 # The units of rewards ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("factor", [1e-6, 0.001, 1000.0, 1e6])
-def test_any_factor_gives_the_same_values(factor: float) -> None:
-    """Rounding may tell walks apart after a while; for a while the values are the same."""
-    domain = DOMAINS["MountainCar-v0"]
-    agents = [
-        RBLSPI(Diary(gym.make(domain.id), f), domain.basis, seed=1).learn(1000)
-        for f in (1.0, factor)
-    ]
-    np.testing.assert_array_equal(agents[0].episodes[:, 0], agents[1].episodes[:, 0])
-    np.testing.assert_allclose(factor * agents[0].state.mean, agents[1].state.mean, rtol=1e-4)
-
-
 def test_the_papers_precisions_are_in_units_of_the_largest_reward() -> None:
     agent = RBLSPI(Diary(gym.make("rblspi/MountainCar-v0"), 10.0), seed=0).learn(100)
     assert agent.state.largest_reward[0] == 10.0
@@ -135,21 +122,6 @@ def test_as_long_as_there_are_no_rewards_it_explores_all_the_same() -> None:
 
 
 # Without any setting, and with wrong ones -------------------------------------------------------
-
-
-@pytest.mark.parametrize("kind", [RBLSPI, OnlineLSPI])
-@pytest.mark.parametrize(
-    "name",
-    [
-        *("CartPole-v1", "MountainCar-v0"),
-        *(pytest.param(name, marks=pytest.mark.slow) for name in ("Acrobot-v1", "Taxi-v4")),
-    ],
-)
-def test_an_environment_is_enough(kind: Any, name: str) -> None:
-    if name not in gym.registry:
-        pytest.skip(f"{name} is not in this Gymnasium")
-    steps = 40 if name == "Taxi-v4" else 500  # 3,000 weights
-    assert kind(name, seed=0).learn(steps).num_timesteps == steps
 
 
 @pytest.mark.parametrize(

@@ -135,12 +135,8 @@ def test_a_constant_added_to_all_rewards_changes_no_action(offset: float) -> Non
     np.testing.assert_allclose(difference, [shift, shift], rtol=1e-6, atol=1e-6 * offset)
 
 
-@pytest.mark.parametrize(("env", "horizon"), [(SEA, None), ("rblspi/RiverSwim-v0", None), (SEA, 7)])
-def test_learning_in_parts_and_after_a_load_gives_the_same_bits(
-    env: str, horizon: int | None, tmp_path: Path
-) -> None:
-    make = partial(RLSVI, env, horizon=horizon, seed=6)
-    assert_resumes_to_the_bit(make, 400, tmp_path / "agent.npz")
+def test_with_a_horizon_it_resumes_to_the_bit(tmp_path: Path) -> None:
+    assert_resumes_to_the_bit(partial(RLSVI, SEA, horizon=7, seed=6), 400, tmp_path / "agent.npz")
 
 
 def test_a_file_with_a_step_beyond_the_horizon_is_refused(tmp_path: Path) -> None:

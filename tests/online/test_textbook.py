@@ -22,13 +22,7 @@ pytestmark = pytest.mark.slow
 )
 def test_rblspi(domain: Domain, update_every: int | str, steps: int) -> None:
     env = Diary(gym.make(domain.id))
-    agent = RBLSPI(
-        env,
-        domain.basis,
-        update_every=update_every,
-        seed=3,
-        **domain.settings,
-    )
+    agent = RBLSPI(env, domain.basis, update_every=update_every, seed=3, **domain.settings)
     agent.learn(steps)
     walk = textbook.rblspi(
         gym.make(domain.id),

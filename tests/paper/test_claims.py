@@ -7,12 +7,7 @@ from rblspi.experiments.judging import Evidence, judge
 from rblspi.experiments.results import CurveResult, FigureResult
 from rblspi_paper import chain
 from rblspi_paper import figures as paper
-from rblspi_paper.claims import (
-    CLAIMS,
-    OPTIMAL_CHAIN,
-    chain_differences,
-    improvements_needed,
-)
+from rblspi_paper.claims import CLAIMS, OPTIMAL_CHAIN, chain_differences, improvements_needed
 from rblspi_paper.figures import FIGURES
 from tests.support.experiments import records
 

@@ -89,8 +89,7 @@ def test_a_mistake_in_a_reading_is_told(texts, message):
 
 
 @pytest.mark.parametrize(
-    "texts",
-    [["width=unit"], ["width=unit", "centres=edge"], ["width=unit", "pendulum-range=90"]],
+    "texts", [["width=unit"], ["width=unit", "centres=edge"], ["width=unit", "pendulum-range=90"]]
 )
 @pytest.mark.parametrize("cells", [3, 5])
 def test_a_unit_width_is_one_standard_deviation_whatever_the_grid(texts, cells):
