@@ -26,7 +26,6 @@ def test_random_transitions_are_written_with_their_origin(tmp_path, capsys):
             "there is no agent or policy no.npz",
         ),
         (["CartPole-v1", "-o", "a\0.parquet"], "embedded null byte"),
-        (["CartPole-v1", "-o", "a.parquet", "--policy", "a\0"], "there is no agent or policy"),
         (
             ["FrozenLake-v1", "-o", "a.parquet", "--env-set", "map_name=2024-01-01"],
             "FrozenLake-v1 cannot be made: KeyError: '2024-01-01'",
@@ -34,14 +33,6 @@ def test_random_transitions_are_written_with_their_origin(tmp_path, capsys):
         (
             ["rblspi/ChainWalk-v0", "-o", "a.parquet", "--env-set", f"states={10**400}"],
             "is too large a number",
-        ),
-        (
-            ["rblspi/ChainWalk-v0", "-o", "a.parquet", "--env-set", f"states={10**18}"],
-            "rblspi/ChainWalk-v0 cannot be made: ",
-        ),
-        (
-            ["rblspi/ChainWalk-v0", "-o", "a.parquet", "--env-set", "states={20}"],
-            "rblspi/ChainWalk-v0 cannot be made: ",
         ),
     ],
 )

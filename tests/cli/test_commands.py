@@ -79,15 +79,8 @@ def test_going_on_gives_the_same_bits(trained, tmp_path):
 def test_settings_and_arguments_reach_where_they_belong(tmp_path):
     code = run(
         *("train", CAR, "--algo", "online-lspi", "--basis", "Fourier(order=2)", "--episodes", "2"),
-        *(
-            "--set",
-            "on_policy=false",
-            "--set",
-            "update-every=episode",
-            "--env-set",
-            "gravity=0.002",
-        ),
-        *("--save", tmp_path, "--tensorboard", "--seed", "1"),
+        *("--set", "on_policy=false", "--set", "update-every=episode"),
+        *("--env-set", "gravity=0.002", "--save", tmp_path, "--tensorboard", "--seed", "1"),
     )
     assert code == 0
     agent = Agent.load(tmp_path / "agent.npz")
@@ -173,10 +166,9 @@ def start_training(folder, before="pass"):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_request_to_end_keeps_what_was_learnt(tmp_path, number):
+def test_a_request_to_end_keeps_what_was_learnt(tmp_path):
     process = start_training(tmp_path)
-    process.send_signal(number)
+    process.send_signal(signal.SIGTERM)
     process.communicate(timeout=60)
     assert process.returncode == 130
     agent = Agent.load(tmp_path / "agent.npz")
@@ -214,32 +206,14 @@ MISTAKES = [
     ("train CartPole-v1 --set total_steps=9", "'total_steps': --timesteps, or learn(total_tim"),
     ("train nosuchmodule:Car-v0", "there is no module 'nosuchmodule'"),
     ("train json:", "names no environment"),
-    (f"train {CAR} --basis rfb:3", "no basis is called 'rfb': did you mean rbf?"),
     (f"train {CAR} --basis rbf(cell=3)", "unexpected keyword argument 'cell'; its arguments are"),
     (f"train {CAR} --basis rbf(__import__('os'))", "is not written as"),
     (f"train {CAR} --basis rbf:0", "cells=0 must be whole numbers, 1 or more"),
-    (f"train {CAR} --basis onehot", "OneHot needs a Discrete"),
-    (f"train {CAR} --algo dqn", "no algorithm is called 'dqn': choose from rblspi, opsrl"),
     (f"train {CAR} --basis rbf:3 --set alpha", "'alpha' is not of the form name=value"),
-    (
-        f"train {CAR} --algo rblspi --basis rbf:3 --set noise_precison=1",
-        "did you mean noise_precision",
-    ),
-    (f"train {CAR} --algo rblspi --basis rbf:3 --set noise_precision=1", "give both, or neither"),
-    (
-        f"train {CAR} --algo rblspi --basis rbf:3 --set ridge=-1",
-        "ridge=-1 must be a positive number",
-    ),
-    (
-        f"train {CAR} --algo rblspi --basis rbf:3 --set update_every=often",
-        "must be a number of transitions",
-    ),
     (f"train {CAR} --basis rbf:3 --set discount=high", "discount='high' must be a number"),
     (f"train {CAR} --basis rbf:3 --set seed=3", "--set seed: this has an option of its own"),
     (f"train {CAR} --basis rbf:3 --env-set gravty=3", "unexpected keyword argument 'gravty'"),
     (f"train {CAR} --basis rbf:3 --timesteps 0", "Invalid value for '--timesteps'"),
-    (f"train {CAR} --basis rbf:3 --timesteps many", "Invalid value for '--timesteps'"),
-    (f"train {CAR} --basis rbf:3 --seed -1", "Invalid value for '--seed'"),
     (f"train {CAR} --basis rbf:3 --sed 1", "No such option: --sed"),
     (f"train {CAR} --basis rbf:3 --tensorboard", "add --save DIR"),
     (f"train {CAR} --basis rbf:3 --save FILE", "is a file: name a folder"),
@@ -249,13 +223,9 @@ MISTAKES = [
     ("evaluate", "Missing argument"),
     ("evaluate nosuch", "there is no agent or policy nosuch: make one with rblspi train"),
     ("evaluate FILE", "is not a file saved by rblspi"),
-    ("evaluate TRAINED --episodes 0", "Invalid value for '--episodes'"),
     ("evaluate TRAINED --env rblspi/PuddleWorld-v0", "cannot be loaded"),
-    ("evaluate TRAINED --env CartPole-v1", "cannot be loaded"),
     ("watch TRAINED -o film.avi", "must end in .gif or .mp4"),
-    ("show TRAINED --at 1,x", "must be numbers with commas between them"),
     ("show TRAINED --at 1", "must have 2 numbers"),
-    ("show TRAINED --resolution 1", "Invalid value for '--resolution'"),
     ("list enviroments", "did you mean environments"),
 ]
 
@@ -282,9 +252,7 @@ def test_a_mistake_gets_one_sentence(line, message, trained, tmp_path, capsys):
         ("episodes = true", "episodes = True must be a whole number"),
         ("episodes = 0", "episodes=0 must be at least 1"),
         (f"timesteps = {10**18}0", "must be at most 4,611,686,018,427,387,904"),
-        ("settings = 3", "settings = 3 must be a table"),
         ("environment = 3", "environment = 3 must be a text"),
-        ("settings.x = 1", "fitted-rmax has no setting 'x'"),
     ],
 )
 def test_a_mistake_in_a_file_gets_one_sentence(text, message, tmp_path, capsys):

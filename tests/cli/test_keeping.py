@@ -1,6 +1,5 @@
 """What was learnt, logged or typed is not lost on the way from one command to the next."""
 
-import json
 import tomllib
 
 import gymnasium as gym
@@ -72,18 +71,8 @@ def fragile(tmp_path, monkeypatch):
 @pytest.mark.parametrize("how", ["raise", "numpy", "nan", "observation"])
 def test_what_was_learnt_before_a_failure_is_saved(how, fragile, tmp_path, capsys):
     folder = tmp_path / "run"
-    arguments = (
-        "--algo",
-        "rblspi",
-        "--basis",
-        "rbf:2",
-        "--env-set",
-        f"how={how}",
-        "--save",
-        folder,
-        "--quiet",
-    )
-    assert run("train", fragile, *arguments) in (1, 2)
+    how = ("--env-set", f"how={how}", "--save", folder, "--quiet")
+    assert run("train", fragile, "--algo", "rblspi", "--basis", "rbf:2", *how) in (1, 2)
     (line,) = said(capsys)
     assert f"is saved in {folder}" in line
     agent = Agent.load(folder / "agent.npz", "Fragile-v0")
@@ -123,9 +112,11 @@ def test_arguments_that_are_text_are_given_again(tmp_path, capsys):
     budget = ("--timesteps", 60, "--quiet")
     start = ("train", "FrozenLake-v1", "--env-set", "is_slippery=False", "--save", folder)
     assert run(*start, *text, *budget) == 0
-    assert run("evaluate", folder) == 2
+    assert run("evaluate", folder, "--env-set", "is_slippery=False") == 2
     assert "'map_name' = '8x8'" in (message := capsys.readouterr().err)
     assert "--env-set NAME=VALUE" in message
+    assert run("evaluate", folder, *text, "--env-set", "nosuch=1") == 2
+    assert "nosuch" in capsys.readouterr().err
     assert run("evaluate", folder, "--episodes", 2, *text) == 0
     assert run("show", folder, "--out", tmp_path, "--resolution", 3, *text) == 0
     assert run("train", "--resume", folder, "--save", folder, *budget, *text) == 0
@@ -133,15 +124,6 @@ def test_arguments_that_are_text_are_given_again(tmp_path, capsys):
     assert arguments == {"map_name": "8x8", "is_slippery": False}
     pytest.importorskip("pygame")
     assert run("watch", folder, "-o", tmp_path / "lake.gif", "--steps", 3, *text) == 0
-
-
-def test_a_file_decides_nothing_about_arguments_that_are_not_given(tmp_path, capsys):
-    arguments = ("--env-set", "map_name=8x8", "--timesteps", 20, "--quiet", "--save", tmp_path)
-    assert run("train", "FrozenLake-v1", *arguments) == 0
-    assert run("evaluate", tmp_path, "--env-set", "is_slippery=False") == 2
-    assert "'map_name' = '8x8'" in capsys.readouterr().err
-    assert run("evaluate", tmp_path, "--env-set", "map_name=8x8", "--env-set", "nosuch=1") == 2
-    assert "nosuch" in capsys.readouterr().err
 
 
 # Going on -------------------------------------------------------------------------------------
@@ -187,15 +169,6 @@ def test_a_log_that_is_none_is_not_written_below(tmp_path, capsys):
     assert run("train", "--resume", tmp_path, "--timesteps", 9, "--save", tmp_path) == 2
     assert "does not begin as a monitor file does" in capsys.readouterr().err
     assert (tmp_path / "monitor.csv").read_text() == "my notes\n"
-
-
-@pytest.mark.parametrize("algorithm", ["rblspi", "online-lspi"])
-def test_going_on_refuses_another_algorithm(algorithm, tmp_path, capsys):
-    new = ("train", CAR, "--basis", "rbf:2", "--timesteps", 20, "--save", tmp_path, "--quiet")
-    assert run(*new) == 0
-    assert run("train", "--resume", tmp_path, "--algo", algorithm) == 2
-    message = "keeps the agent's own settings: leave out --algo " + algorithm
-    assert message in capsys.readouterr().err
 
 
 def test_an_agent_goes_on_in_its_folder_unless_another_is_named(tmp_path, capsys):
@@ -250,19 +223,6 @@ def test_a_mistake_makes_no_folder(tmp_path):
 
 
 # From a log to a policy -----------------------------------------------------------------------
-
-
-@pytest.mark.filterwarnings("ignore:after .* iterations of BLSPI")
-def test_fitting_chooses_a_basis_where_there_are_no_bounds(tmp_path, capsys):
-    pytest.importorskip("pyarrow")
-    log, policy = tmp_path / "log.parquet", tmp_path / "policy"
-    collect = ("collect", "CartPole-v1", "--policy", "random", "--transitions", 500, "--out", log)
-    assert run(*collect) == 0
-    fit = ("fit", log, "--algo", "blspi", "--env", "CartPole-v1", "--save", policy, "--quiet")
-    assert run(*fit) == 0
-    capsys.readouterr()
-    assert run("evaluate", policy, "--episodes", 2, "--json") == 0
-    assert json.loads(capsys.readouterr().out)["length"]["mean"] > 1
 
 
 def test_data_of_another_environment_choose_no_basis():

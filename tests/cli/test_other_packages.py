@@ -1,11 +1,9 @@
 """Commands that other packages add."""
 
-import sys
-
 import pytest
 
-from rblspi import cli
 from tests.support.command import run
+from tests.support.third_party import installed
 
 MODULES = {
     "__init__": "",
@@ -24,26 +22,18 @@ COMMAND = Command(hello, "you")
 }
 pytestmark = [pytest.mark.usefixtures("greetings"), pytest.mark.filterwarnings("default")]
 
-NAMES = ("hello = greetings.hello", "train = greetings.hello", "other = greetings.broken")
+ENTRY_POINTS = """[rblspi.commands]
+hello = greetings.hello:COMMAND
+train = greetings.hello:COMMAND
+other = greetings.broken:COMMAND
+"""
 
 
 @pytest.fixture
-def greetings(tmp_path, monkeypatch):
+def greetings(tmp_path):
     """A package with a command, one under a name of ours, and one that cannot be imported."""
-    package, metadata = tmp_path / "greetings", tmp_path / "greetings-1.0.dist-info"
-    for folder in (package, metadata):
-        folder.mkdir()
-    for name, source in MODULES.items():
-        (package / f"{name}.py").write_text(source)
-    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: greetings\nVersion: 1.0\n")
-    lines = ("[rblspi.commands]", *(f"{name}:COMMAND" for name in NAMES))
-    (metadata / "entry_points.txt").write_text("\n".join(lines))
-    monkeypatch.syspath_prepend(tmp_path)
-    cli.commands.cache_clear()
-    yield
-    cli.commands.cache_clear()
-    for name in [name for name in sys.modules if name.startswith("greetings")]:
-        del sys.modules[name]
+    with installed(tmp_path, "greetings", MODULES, ENTRY_POINTS):
+        yield
 
 
 def test_a_package_adds_a_command(capsys):

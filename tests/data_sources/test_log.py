@@ -14,10 +14,9 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from rblspi.data import Columns, DaskData, DataError, read_log
+from rblspi.data import Columns, DataError, read_log
 from rblspi.features import Polynomial
 from rblspi.offline import BLSPI, LSPI
-from tests.support.cluster import local_cluster
 from tests.support.logs import (
     ACTIONS,
     WORDS,
@@ -225,19 +224,6 @@ def test_larger_than_the_memory_and_out_of_order(tmp_path):
     assert_same(joined(small), joined(large))
     assert_same(joined(small), joined(read_log(path)))
     assert sum(part.size for part in small.partitions()) == small.size
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")
-def test_weights_on_a_cluster_are_those_of_one_process(tmp_path):
-    distributed = pytest.importorskip("distributed")
-    rows = episode_rows(300)
-    log = read_log(split(tmp_path / "many", rows, 100))
-    here = LSPI(BASIS, discount=0.8).fit(log)
-    with local_cluster() as cluster, distributed.Client(cluster) as client:
-        there = LSPI(BASIS, discount=0.8).fit(DaskData(log, client))
-    np.testing.assert_allclose(there.weights_, here.weights_, rtol=1e-10)
-    assert there.act({"stock": 0.1, "weekday": "Mon"}) in ACTIONS
 
 
 def test_columns_of_next_states_may_be_there_too(tmp_path):
@@ -503,62 +489,44 @@ def test_a_bad_value_is_named_by_file_row_and_column(column, value, message, tmp
         read_log(path)
 
 
+LINE = json.dumps(ROWS[0]).encode() + b"\n"
+
+
 @pytest.mark.parametrize(
-    ("content", "message"),
+    ("name", "content", "message"),
     [
-        (b"", r"there are no rows in .*log\.csv"),
-        (b"state,action\n", r"there are no rows in .*log\.csv"),
-        (b"a,b\n1,2\n3\n", r"log\.csv, row 1: it has 1 fields, but the line of names has 2"),
-        (
-            b"a,b\n1,2\n3,\r4\n",
-            r"log\.csv, row 1: it has 2 fields|log\.csv, row 2: it has 1 fields",
-        ),
-        (b"a,b\n1,2\n3,\xff\n", r"log\.csv, row 1, column b: the text is not UTF-8"),
-        (b"a\xff,b\n1,2\n", r"log\.csv, in the line of names: the text is not UTF-8"),
-        (b"a,a\n1,2\n", r"log\.csv has several columns called 'a'"),
+        ("log.csv", b"", r"there are no rows in .*log\.csv"),
+        ("log.csv", b"state,action\n", r"there are no rows in .*log\.csv"),
+        ("log.csv", b"a,b\n1,2\n3\n", "row 1: it has 1 fields, but the line of names has 2"),
+        ("log.csv", b"a,b\n1,2\n3,\r4\n", "row 1: it has 2 fields|row 2: it has 1 fields"),
+        ("log.csv", b"a,b\n1,2\n3,\xff\n", "row 1, column b: the text is not UTF-8"),
+        ("log.csv", b"a\xff,b\n1,2\n", "in the line of names: the text is not UTF-8"),
+        ("log.csv", b"a,a\n1,2\n", "has several columns called 'a'"),
+        ("log.csv", b"# mine\nx,y\n1,2\n", "the first line, '# mine', has to be the names"),
+        ("log.csv.gz", gzip.compress(TEXT.encode())[:-20], r"log\.csv\.gz"),
+        ("log.jsonl", LINE + b"[1, 2]", "row 1: a list, not an object"),
+        ("log.jsonl", LINE + b'{"x": 1', "row 1: no JSON"),
+        ("log.jsonl", LINE + b'{"x": 1, "x": 2}', "row 1: no JSON: a name is there twice"),
+        ("log.jsonl", LINE + b'{"x": 1}', "row 1, column episode: None must name an episode"),
+        ("log.json", b"[1, 2]", "row 0: a int, not an object"),
+        ("log.json", b'[{"x": 1},', "no JSON"),
+        ("log.arrow", b"ARROW1 and nothing else", "is not an Arrow file"),
+        ("a.xlsx", b"PK\x03\x04", "is a ZIP archive or a file of Excel"),
+        ("a.csv.zip", b"PK\x03\x04", "is a ZIP archive or a file of Excel"),
+        ("log", b"PK\x03\x04", "is a ZIP archive or a file of Excel"),
     ],
 )
-def test_files_that_are_no_tables_are_named(content, message, tmp_path):
-    path = tmp_path / "log.csv"
+def test_files_that_are_no_tables_are_named(name, content, message, tmp_path):
+    path = tmp_path / name
     path.write_bytes(content)
-    with pytest.raises(DataError, match=message):
+    with pytest.raises(DataError, match=message) as caught:
         read_log(path)
+    assert str(path) in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ("[1, 2]", r"log\.jsonl, row 1: a list, not an object"),
-        ('{"x": 1', r"log\.jsonl, row 1: no JSON"),
-        ('{"x": 1, "x": 2}', r"log\.jsonl, row 1: no JSON: a name is there twice"),
-        ('{"other": 1}', r"log\.jsonl, row 1, column episode: None must name an episode"),
-    ],
-)
-def test_lines_that_are_no_rows_are_named(line, message, tmp_path):
-    path = tmp_path / "log.jsonl"
-    path.write_text(f"{json.dumps(ROWS[0])}\n{line}\n")
-    with pytest.raises(DataError, match=message):
-        read_log(path)
-
-
-def test_damaged_files_are_named(tmp_path):
-    path = written("CSV, compressed", tmp_path)
-    path.write_bytes(path.read_bytes()[:-20])
-    with pytest.raises(DataError, match=r"log\.csv\.gz"):
-        read_log(path)
-    path = tmp_path / "log.arrow"
-    path.write_bytes(b"ARROW1 and nothing else")
-    with pytest.raises(DataError, match=r"log\.arrow is not an Arrow file"):
-        read_log(path)
-
-
-def test_files_with_other_columns_are_named(tmp_path):
+def test_columns_that_only_some_files_have_do_not_matter_if_others_are_named(tmp_path):
     folder = split(tmp_path / "log", ROWS, 2)
     write_csv(folder / "002.csv", [row | {"price": 1.0, "episode": "z"} for row in ROWS[:1]])
-    with pytest.raises(
-        DataError, match=r"002\.csv has a column 'price' for the state, unlike .*000"
-    ):
-        read_log(folder)
     assert read_log(folder, Columns(state=("stock", "weekday"))).size == EXPECTED.size
 
 
@@ -623,22 +591,3 @@ def test_dates_and_time_zones(times, per, expected, tmp_path):
             read_log(path, columns)
     else:
         assert next(iter(read_log(path, columns))).elapsed[0] == expected
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        *(
-            (n, "PK\x03\x04", "is a ZIP archive or a file of Excel")
-            for n in ("a.xlsx", "a.csv.zip")
-        ),
-        ("log", "PK\x03\x04", "is a ZIP archive or a file of Excel"),
-        ("log.csv", "# mine\n" + TEXT, "the first line, '# mine', has to be the names"),
-        ("log.json", "[1, 2]", "row 0: a int, not an object"),
-        ("log.json", '[{"x": 1},', r"log\.json: no JSON"),
-    ],
-)
-def test_files_of_another_kind_are_named(name, content, message, tmp_path):
-    (tmp_path / name).write_text(content)
-    with pytest.raises(DataError, match=message):
-        read_log(tmp_path / name)

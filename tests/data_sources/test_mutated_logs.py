@@ -40,6 +40,6 @@ def outcome(seed, folder):
 
 
 def test_mutated_logs_are_read_rightly_or_refused(tmp_path):
-    found = Counter(outcome(seed, tmp_path)[1] for seed in range(220))
-    assert found["read"] > 40
-    assert found["refused"] > 80
+    found = Counter(outcome(seed, tmp_path)[1] for seed in range(170))
+    assert found["read"] > 30
+    assert found["refused"] > 60

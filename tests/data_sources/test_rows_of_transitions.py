@@ -13,7 +13,7 @@ import pytest
 
 from rblspi.data import Columns, DataError, ParquetWriter, read_log
 from rblspi.features import Polynomial, RBFGrid
-from rblspi.offline import BLSPI, LSPI
+from rblspi.offline import LSPI
 from tests.support.chain import random_episodes
 from tests.support.logs import arrays, as_columns, assert_same, joined, some_log
 
@@ -217,17 +217,11 @@ def test_a_file_need_not_say_where_episodes_were_cut_short(tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore::rblspi.offline.ConvergenceWarning")
-@pytest.mark.parametrize(
-    ("estimator", "settings"),
-    [(LSPI, {}), (BLSPI, {"prior_precision": 0.01, "noise_precision": 1})],
-)
-def test_fits_are_those_of_arrays(tmp_path, estimator, settings):
+def test_fits_are_those_of_arrays(tmp_path):
     log = some_log(2000)
     data = read_log(write(tmp_path / "log.parquet", log, 4), actions=3)
     for basis in (BASIS, RBFGrid(3)):  # of which the latter needs the range of the data
-        whole, read = (
-            estimator(basis, 3, discount=0.5, **settings).fit(given) for given in (log, data)
-        )
+        whole, read = (LSPI(basis, 3, discount=0.5).fit(given) for given in (log, data))
         assert read.n_iter_ == whole.n_iter_
         np.testing.assert_allclose(read.weights_, whole.weights_, rtol=1e-10)
         np.testing.assert_array_equal(read.features_.parameters, whole.features_.parameters)
@@ -315,17 +309,6 @@ def test_files_that_are_no_parquet_are_named(tmp_path):
     (tmp_path / "d.parquet").symlink_to(tmp_path / "d.parquet")
     with pytest.raises(DataError, match=r"links lead nowhere: .*c\.parquet, .*d\.parquet; repair"):
         read_log(tmp_path)
-
-
-def test_an_error_leaves_no_file(tmp_path):
-    def interrupted():
-        with ParquetWriter(tmp_path / "log.parquet") as writer:
-            writer.write(some_log())
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        interrupted()
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_flipped_bit_of_a_page_is_noticed_or_changes_nothing(tmp_path):

@@ -2,12 +2,13 @@
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.support.third_party import write_package
 
 DOCS = Path(__file__).parents[2] / "docs"
 SOURCES = sorted((DOCS / "skeleton").glob("*.py"))
@@ -61,16 +62,9 @@ label = "online LSPI"
 @pytest.mark.slow
 def test_it_works_in_python_commands_experiments_and_figures(tmp_path):
     """In one process, where the skeleton is installed as ``my_package``."""
-    package, metadata = tmp_path / "site" / "my_package", tmp_path / "site" / "my_package.dist-info"
-    for folder in (package, metadata):
-        folder.mkdir(parents=True)
-    for source in SOURCES:
-        shutil.copy(source, package)
-    (package / "__init__.py").touch()
-    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: my-package\nVersion: 1\n")
-    (metadata / "entry_points.txt").write_text(
-        "[rblspi.algorithms]\nmy-sarsa = my_package.registration:ALGORITHM\n"
-    )
+    modules = {source.stem: source.read_text() for source in SOURCES} | {"__init__": ""}
+    entry = "[rblspi.algorithms]\nmy-sarsa = my_package.registration:ALGORITHM\n"
+    write_package(tmp_path / "site", "my_package", modules, entry)
     (tmp_path / "mine.toml").write_text(EXPERIMENT)
     path = os.pathsep.join([str(tmp_path / "site"), *filter(None, [os.environ.get("PYTHONPATH")])])
     done = subprocess.run(

@@ -68,35 +68,20 @@ def test_the_example_in_the_documentation_is_an_experiment(tmp_path):
         ("episodes = 40", "episodes = -1", "panel[1].curve[2].episodes = -1"),
         ("episodes = 30\n", "", "panel[1].curve[1] has no episodes"),
         ('environment = "rblspi/MountainCar-v0"', "", "panel[1].curve[1] has no environment"),
-        (
-            "{ update_every = 20 }",
-            "{ seed = 1 }",
-            "panel[1].curve[1].settings = {'seed': 1} must be without seed",
-        ),
+        ("{ update_every = 20 }", "{ seed = 1 }", "settings = {'seed': 1} must be without seed"),
         ("{ update_every = 20 }", "[1]", "panel[1].curve[1].settings = [1] must be a table"),
         ('{ basis = "RBFGrid", cells = 3 }', "{ cells = 3 }", "basis None is none of"),
-        (
-            '"RBFGrid"',
-            '"RBFGrd"',
-            "basis = {'basis': 'RBFGrd', 'cells': 3} will not do: basis 'RBFGrd' is none of",
-        ),
+        ('"RBFGrid"', '"RBFGrd"', "will not do: basis 'RBFGrd' is none of"),
         ('label = "a"', 'label = "b"', "two curves with the label 'b'"),
-        ('label = "a"', 'label = ""', "panel[1].curve[1].label = '' would not be shown"),
         ('label = "a"', 'label = "_a"', "panel[1].curve[1].label = '_a' would not be shown"),
         ('label = "a"', 'label = "a\\nb"', "panel[1].curve[1].label = 'a\\nb' must be one line"),
         ('label = "a"', "label = '$\\frac$'", "will not do"),
         ('title = "first"', "title = '$x^$'", "panel[1].title = '$x^$' will not do"),
-        ('id = "mine"', 'id = "a:b"', "id = 'a:b' names files"),
         ('id = "mine"', 'id = ".."', "id = '..'"),
         ('id = "mine"', f'id = "{"a" * 101}"', "up to 100 letters"),
         ("block = 10", "limits = [3, 1]", "limits = [3, 1]"),
-        ("block = 10", "limits = [0, inf]", "limits = [0, inf] must hold finite numbers"),
         ("block = 10", "limits = [nan, 1]", "limits = [nan, 1] must hold finite numbers"),
-        (
-            "noise_precision = 0.1",
-            "noise_precision = inf",
-            "'noise_precision': inf} must hold finite numbers",
-        ),
+        ("noise_precision = 0.1", "noise_precision = inf", "must hold finite numbers"),
         ("cells = 3 }", "low = [nan, 0] }", "must hold finite numbers"),
         ("cells = 3 }", "cells = 1979-05-27 }", "must hold finite numbers and words"),
         ("cells = 3 }", "sells = 3 }", "sells"),
@@ -121,17 +106,9 @@ def test_an_experiment_has_panels_and_curves(tmp_path):
         load(written(tmp_path, '[[panel]]\ntitle = "x"'))
 
 
-def test_a_file_that_is_not_there(tmp_path):
-    with pytest.raises(ConfigError, match="cannot be read"):
-        load(tmp_path / "none.toml")
-
-
-@pytest.mark.parametrize("text", ["rbf:3", "RBFGrid(3)", "RBFGrid(cells=3)"])
-def test_a_basis_is_written_as_on_the_command_line(tmp_path, text):
-    path = written(tmp_path, TOML.replace('{ basis = "RBFGrid", cells = 3 }', f'"{text}"'))
-    basis = load(path).curves[0].basis
-    assert (basis["basis"], basis["cells"]) == ("RBFGrid", 3)
-    assert basis_from_settings(basis) == RBFGrid(3)
+def test_a_basis_may_be_written_as_on_the_command_line(tmp_path):
+    path = written(tmp_path, TOML.replace('{ basis = "RBFGrid", cells = 3 }', '"rbf:3"'))
+    assert basis_from_settings(load(path).curves[0].basis) == RBFGrid(3)
 
 
 def test_without_a_basis_the_algorithm_chooses_one(tmp_path):

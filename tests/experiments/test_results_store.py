@@ -114,21 +114,17 @@ def test_an_interrupted_commit_is_rolled_back(filled, tmp_path):
     assert not Path(f"{copy}-journal").exists()
 
 
-@pytest.mark.parametrize("share", [0.001, 0.3, 0.9, 0.999])
-def test_a_truncated_file_is_refused_and_left_alone(filled, share):
-    whole = filled.read_bytes()
-    part = whole[: int(len(whole) * share)]
-    filled.write_bytes(part)
-    with pytest.raises(StoreError, match=r"results\.sqlite.*move the file away"):
-        Store(filled)
-    assert filled.read_bytes() == part
-
-
-def test_a_file_with_pages_overwritten_is_refused_and_left_alone(filled):
-    content = bytearray(filled.read_bytes())
-    content[4096 * 3 : 4096 * 8] = b"\xff" * 4096 * 5
+@pytest.mark.parametrize(
+    "damage",
+    [
+        *(lambda whole, s=s: whole[: int(len(whole) * s)] for s in (0.001, 0.3, 0.999)),
+        lambda whole: whole[: 4096 * 3] + b"\xff" * 4096 * 5 + whole[4096 * 8 :],
+    ],
+)
+def test_a_damaged_file_is_refused_and_left_alone(filled, damage):
+    content = damage(filled.read_bytes())
     filled.write_bytes(content)
-    with pytest.raises(StoreError, match=r"results\.sqlite is damaged"):
+    with pytest.raises(StoreError, match=r"results\.sqlite.*move the file away"):
         Store(filled)
     assert filled.read_bytes() == content
 
@@ -141,17 +137,9 @@ def test_a_file_of_another_format_is_refused(filled):
         Store(filled)
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        "UPDATE runs SET arrays = x'00' WHERE id = 3",
-        "UPDATE runs SET block = 4 WHERE id = 3",
-        "UPDATE runs SET steps = 11 WHERE id = 3",
-        "UPDATE runs SET warnings = '[]' WHERE id = 3",
-    ],
-)
+@pytest.mark.parametrize("change", ["arrays = x'00'", "block = 4", "steps = 11", "warnings = '[]'"])
 def test_a_changed_run_is_told_by_its_settings_and_seed(filled, change):
-    changed(filled, change)
+    changed(filled, f"UPDATE runs SET {change} WHERE id = 3")
     with Store(filled) as store:
         runs = store.runs(CURVES[0], "abc")
         assert [next(runs)[0].seed, next(runs)[0].seed] == [0, 1]

@@ -49,19 +49,6 @@ def test_neither_workers_nor_order_change_a_bit(tmp_path, undisturbed):
     assert_same(arrays_of(path), undisturbed)
 
 
-def test_a_sweep_goes_on_where_it_was(tmp_path, undisturbed):
-    path = tmp_path / "results.sqlite"
-    with Store(path) as store:
-        todo = missing(store, CURVES, RUNS)
-        run_all(todo[:5], store, one_thread, 1)
-        left = missing(store, CURVES, RUNS)
-        assert {(r.curve.digest, r.seed) for r in left} == {
-            (r.curve.digest, r.seed) for r in todo[5:]
-        }
-        run_all(missing(store, CURVES, RUNS), store, one_thread, 1)
-    assert_same(arrays_of(path), undisturbed)
-
-
 def test_a_changed_setting_runs_only_what_changed(tmp_path):
     with Store(tmp_path / "results.sqlite") as store:
         run_all(missing(store, CURVES, 2), store, one_thread, 1)

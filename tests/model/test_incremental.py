@@ -65,19 +65,11 @@ def rounding(posterior: IncrementalPosterior, updates: int) -> float:
 @pytest.mark.parametrize(
     ("alpha", "beta"), [(1e-6, 1e-6), (1e-6, 1e6), (1e6, 1e-6), (1e6, 1e6), (1.0, 1.0)]
 )
-def test_a_million_transitions(alpha: float, beta: float, update_every: int, method: int) -> None:
+def test_many_transitions(alpha: float, beta: float, update_every: int, method: int) -> None:
     """The last rebuild is almost as long ago as it can be."""
-    steps = 1_000_000 + incremental.REBUILD_EVERY - update_every
-    if update_every == 1:
-        steps //= 10
-    agent = RBLSPI(
-        CAR,
-        RBFGrid(8),
-        prior_precision=alpha,
-        noise_precision=beta,
-        update_every=update_every,
-        seed=0,
-    ).learn(steps)
+    steps = 20 * incremental.REBUILD_EVERY - update_every
+    settings = {"prior_precision": alpha, "noise_precision": beta, "update_every": update_every}
+    agent = RBLSPI(CAR, RBFGrid(8), seed=0, **settings).learn(steps)
     posterior = agent.state.posterior
     assert posterior.method == method
     assert posterior.counters[incremental.TRANSITIONS] == steps - steps % update_every
@@ -146,23 +138,6 @@ def test_the_residual_is_the_least_regularised_misfit(method: int) -> None:
         error = cross[:, :-1] @ theta - cross[:, -1]
         misfit += error @ np.linalg.solve(gram + posterior.ridge * np.eye(7), error)
     assert posterior.residual[0] == pytest.approx(misfit, rel=1e-6)
-
-
-def test_the_agents_of_all_methods_agree() -> None:
-    """K = 8 by every method: the same walk and the same posterior to 1e-8."""
-    agents = []
-    for method in METHODS:
-        agent = RBLSPI(
-            CAR, RBFGrid(8), prior_precision=0.01, noise_precision=1.0, update_every=8, seed=2
-        )
-        agent.state.posterior.method[0] = method
-        agents.append(agent.learn(2000))
-    one = agents[0].state.posterior
-    for agent in agents[1:]:
-        other = agent.state.posterior
-        np.testing.assert_array_equal(agents[0].episodes, agent.episodes)
-        assert relative(precision(one), precision(other)) < 1e-8
-        assert relative(right_hand_side(one), right_hand_side(other)) < 1e-8
 
 
 def test_a_failed_downdate_rebuilds_from_the_sums() -> None:

@@ -6,15 +6,17 @@ import time
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 from gymnasium.spaces import Discrete
 
 from rblspi.core.cluster import ClusterError
 from rblspi.data import BadRows, DaskData, DataError, ParquetWriter, read_log
-from rblspi.features import RBFGrid
+from rblspi.features import Polynomial, RBFGrid
 from rblspi.offline import BLSPI, FQI, LSPI
 from tests.support.chain import BASIS, DISCOUNT, STATES, random_episodes
 from tests.support.cluster import local_cluster
+from tests.support.logs import episode_rows
 
 distributed = pytest.importorskip("distributed")
 
@@ -62,6 +64,22 @@ def test_pessimism_travels(client, data):
     here = BLSPI(RBFGrid(5), 2, **settings).fit(data)
     there = BLSPI(RBFGrid(5), 2, **settings).fit(DaskData(data, client))
     np.testing.assert_allclose(there.predict(STATES), here.predict(STATES), rtol=1e-10)
+
+
+def test_words_travel(client, tmp_path):
+    for i in range(3):
+        rows = pd.DataFrame(episode_rows(60, seed=i)).assign(
+            episode=lambda f, i=i: f.episode + f"{i}"
+        )
+        rows.to_csv(tmp_path / f"{i}.csv", index=False)
+    log, basis, state = (
+        read_log(tmp_path),
+        Polynomial(1, low=-1, high=1),
+        {"stock": 0.1, "weekday": "Mon"},
+    )
+    here, there = (LSPI(basis, discount=0.8).fit(data) for data in (log, DaskData(log, client)))
+    np.testing.assert_allclose(there.weights_, here.weights_, rtol=1e-10)
+    assert there.act(state) == here.act(state)
 
 
 def test_bad_rows_are_counted_everywhere(client, tmp_path):

@@ -104,14 +104,6 @@ def other_schema(rng: np.random.Generator, text: str) -> str:
     return "\n".join([*lines[:middle], str(rng.choice(odd)), *lines[middle:]])
 
 
-def empty_lines(rng: np.random.Generator, text: str) -> str:
-    return text.replace("\n", "\n\n") if rng.random() < 0.5 else text + "\n\n"
-
-
-def other_ends_of_lines(rng: np.random.Generator, text: str) -> str:
-    return text.replace("\n", "\r\n")
-
-
 def cut_off(rng: np.random.Generator, text: str) -> str:
     return text[: int(rng.integers(len(text)))]
 
@@ -121,19 +113,7 @@ def a_letter(rng: np.random.Generator, text: str) -> str:
     return text[:place] + str(rng.choice(list('",;:{}[]\0 \n\téx7-.'))) + text[place + 1 :]
 
 
-OF_TEXT = [ragged, ragged, other_schema, empty_lines, other_ends_of_lines, cut_off, a_letter]
-
-
-def utf_8_with_mark(rng: np.random.Generator, text: str) -> bytes:
-    return text.encode("utf-8-sig")
-
-
-def utf_16(rng: np.random.Generator, text: str) -> bytes:
-    return text.encode("utf-16")
-
-
-def latin_1(rng: np.random.Generator, text: str) -> bytes:
-    return text.replace("o", "ö").encode("latin-1", "replace")
+OF_TEXT = [ragged, ragged, other_schema, cut_off, a_letter]
 
 
 def a_bit(rng: np.random.Generator, text: str) -> bytes:
@@ -146,7 +126,7 @@ def no_bytes(rng: np.random.Generator, text: str) -> bytes:
     return b"" if rng.random() < 0.5 else bytes(rng.integers(0, 256, 200, dtype=np.uint8))
 
 
-OF_BYTES = [utf_8_with_mark, utf_16, latin_1, a_bit, a_bit, no_bytes]
+OF_BYTES = [a_bit, a_bit, no_bytes]
 
 
 def mutated(seed: int) -> tuple[str, str, bytes]:
@@ -183,7 +163,7 @@ def as_lines(rows: Rows) -> str:
 def plainly_read(ending: str, data: bytes) -> Transitions:
     """The transitions of a file in which nothing is wrong."""
     try:
-        text = data.decode("utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig")
+        text = data.decode()
     except UnicodeError as error:
         raise Refused from error
     rows = _csv_rows(text) if ending == ".csv" else _line_rows(text)

@@ -1,20 +1,23 @@
-"""Another package that registers an algorithm: a folder with two modules and an entry point."""
+"""Other packages, with entry points, as if they were installed in a folder."""
 
 from __future__ import annotations
 
 import importlib
 import sys
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 
-from rblspi import registry
+from rblspi import cli, registry
 
+#: a package that registers an algorithm
 MODULES = {
-    "__init__.py": """
+    "__init__": """
 from rblspi.registry import Algorithm
 
 ALGORITHM = Algorithm("other", "other_package.agent:Other", "online", "Other", baseline=True)
 """,
-    "agent.py": """
+    "agent": """
 from rblspi import RBLSPI
 
 from .numbers import PRECISION
@@ -24,34 +27,46 @@ class Other(RBLSPI):
     def __init__(self, env, basis=None, *, seed=None, **settings):
         super().__init__(env, basis, noise_precision=PRECISION, seed=seed, **settings)
 """,
-    "numbers.py": "PRECISION = 0.5\n",
-    "pictures.py": "COLOUR = 'blue'\n",
+    "numbers": "PRECISION = 0.5\n",
+    "pictures": "COLOUR = 'blue'\n",
 }
 ENTRY_POINTS = "[rblspi.algorithms]\nother = other_package:ALGORITHM\n"
 
 
-@contextmanager
-def installed(folder):
-    """Install the package in an empty folder; yields the folder of its modules."""
-    package, metadata = folder / "other_package", folder / "other_package-1.0.dist-info"
+def write_package(folder: Path, name: str, modules: Mapping[str, str], entry_points: str) -> Path:
+    """Write the files that installing a package makes; returns the folder of its modules."""
+    package, metadata = folder / name, folder / f"{name}-1.0.dist-info"
     for made in (package, metadata):
-        made.mkdir()
-    for name, source in MODULES.items():
-        (package / name).write_text(source, encoding="utf-8")
-    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: other-package\nVersion: 1.0\n")
-    (metadata / "entry_points.txt").write_text(ENTRY_POINTS)
+        made.mkdir(parents=True)
+    for module, source in modules.items():
+        (package / f"{module}.py").write_text(source, encoding="utf-8")
+    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text(entry_points)
+    return package
+
+
+@contextmanager
+def installed(
+    folder: Path,
+    name: str = "other_package",
+    modules: Mapping[str, str] = MODULES,
+    entry_points: str = ENTRY_POINTS,
+) -> Iterator[Path]:
+    """Let this process import a package; yields the folder of its modules."""
+    package = write_package(folder, name, modules, entry_points)
     sys.path.insert(0, str(folder))
-    _forget()
+    _forget(name)
     try:
         yield package
     finally:
         sys.path.remove(str(folder))
-        _forget()
+        _forget(name)
 
 
-def _forget():
+def _forget(package: str) -> None:
     """Let modules and entry points be looked up again."""
-    for name in [name for name in sys.modules if name.partition(".")[0] == "other_package"]:
+    for name in [name for name in sys.modules if name.partition(".")[0] == package]:
         del sys.modules[name]
     importlib.invalidate_caches()
     registry.algorithms.cache_clear()
+    cli.commands.cache_clear()
