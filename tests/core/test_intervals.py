@@ -7,7 +7,6 @@ import pytest
 from scipy import stats
 
 from rblspi.core.intervals import (
-    Interval,
     difference_interval,
     half_width,
     mean_interval,
@@ -63,10 +62,6 @@ def test_one_value_has_no_interval():
 def test_equal_values_have_an_interval_of_one_point():
     assert mean_interval([2.0] * 5) == (2.0, 2.0, 2.0)
     assert difference_interval([2.0] * 5, [1.0] * 3) == (1.0, 1.0, 1.0)
-
-
-def test_an_interval_is_printed_as_a_mean_and_half_its_width():
-    assert str(Interval(12.3456, 10.0, 14.6912)) == "12.35 ± 2.3"
 
 
 def test_nineteen_of_twenty_intervals_hold_the_mean():

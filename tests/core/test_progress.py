@@ -50,11 +50,6 @@ def test_a_terminal_gets_a_bar_and_words_are_no_markup(monkeypatch):
     assert "[bold]all" in shown
 
 
-def test_an_error_goes_through():
-    with pytest.raises(KeyError, match="inside"), progress(1.0, quiet=True):
-        raise KeyError("inside")
-
-
 def test_what_is_said_goes_to_standard_error(capfd):
     say("hello")
     assert capfd.readouterr() == ("", "rblspi: hello\n")

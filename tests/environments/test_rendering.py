@@ -57,14 +57,6 @@ def test_the_view_puts_points_where_they_belong_and_keeps_circles_round():
     assert len(columns) == pytest.approx(24, abs=1)
 
 
-def test_edges_are_smooth():
-    canvas = Canvas(30, 30, background="white")
-    canvas.polygon([(2.0, 3.0), (27.0, 8.0), (14.0, 28.0)], fill="black")
-    levels = np.unique(canvas.picture())
-    assert {0, 255} <= set(levels.tolist())
-    assert len(levels) > 5
-
-
 def test_lines_texts_and_translucent_fills_leave_ink():
     for draw in (
         lambda canvas: canvas.line([(5, 5), (50, 50)], "black", 3),

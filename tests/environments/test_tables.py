@@ -140,13 +140,6 @@ def test_one_step_to_the_left_loses_it():
         assert sea.state[BAD] == 1.0
 
 
-def test_the_optimal_policy_goes_right_on_the_diagonal():
-    sea = DeepSea(6, mapping_seed=3)
-    optimal = sea.optimal_action_values(1.0).argmax(axis=1)
-    diagonal = np.arange(6) * 7
-    np.testing.assert_array_equal(optimal[diagonal], sea.right_actions[diagonal])
-
-
 def test_in_the_stochastic_sea_every_move_to_the_right_has_to_succeed():
     """The policy that always goes right: (1 - 1/N)^(N - 1) for the treasure, and all costs."""
     sea = gym.make("rblspi/DeepSeaStochastic-v0", size=8).unwrapped

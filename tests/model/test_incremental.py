@@ -67,7 +67,7 @@ def rounding(posterior: IncrementalPosterior, updates: int) -> float:
 )
 def test_many_transitions(alpha: float, beta: float, update_every: int, method: int) -> None:
     """The last rebuild is almost as long ago as it can be."""
-    steps = 20 * incremental.REBUILD_EVERY - update_every
+    steps = 6 * incremental.REBUILD_EVERY - update_every
     settings = {"prior_precision": alpha, "noise_precision": beta, "update_every": update_every}
     agent = RBLSPI(CAR, RBFGrid(8), seed=0, **settings).learn(steps)
     posterior = agent.state.posterior

@@ -10,7 +10,7 @@ import pytest
 
 from rblspi import BLSPI, BLSTD, FQI, LSPI, LSTD, OneHot, RBFGrid
 from rblspi.data import Transitions
-from rblspi.offline import compare, data_report, estimates, policy_value, trust
+from rblspi.offline import compare, estimates, policy_value, trust
 from rblspi.offline.episodes import episodes_of
 from rblspi.offline.importance_sampling import per_decision
 from rblspi.offline.model_selection import Judge
@@ -321,10 +321,3 @@ def test_times_are_checked():
         LSTD(OneHot(), ACTIONS, discount=DISCOUNT).fit(unchecked, always(0))
     with pytest.raises(ValueError, match="elapsed has shape"):
         replace(log, elapsed=log.elapsed[:-1]).checked()
-
-
-def test_the_data_report_says_how_long_transitions_took():
-    report = str(data_report(walk(np.random.default_rng(11))))
-    assert "elapsed" in report
-    assert "0.25 to 4 times discount_per, half of them at most 1" in report
-    assert "elapsed" not in str(data_report(plain(walk(np.random.default_rng(11)))))

@@ -174,9 +174,3 @@ def test_a_state_that_hides_the_velocity_has_a_memory():
     for seen, word in ((log, "good"), (hidden, "doubtful")):
         report = trust(upright, seen, discount=0.95)
         assert words(report.findings)["memory (R^2)"] == word
-
-
-def test_the_report_is_plain_data():
-    plain = trust(optimal, CHAIN, discount=DISCOUNT).plain()
-    assert plain["verdict"] == "trust it"
-    assert {"name", "value", "word", "advice"} == set(plain["findings"][0])

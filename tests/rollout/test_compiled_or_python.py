@@ -98,24 +98,14 @@ def assert_called(method: str, steps: int, rewards: Any, observed: Any, expected
 
 
 @pytest.mark.parametrize("name", OWN)
-def test_agents_call_what_a_user_has_overridden(name: str) -> None:
+def test_agents_and_logs_call_what_a_user_has_overridden(name: str) -> None:
     make, method = OWN[name]
-    env = make()
-    assert not runs_compiled(env)
-    agent = OnlineLSPI(env, RBFGrid(2), seed=0, update_every=100)
-    CALLS.clear()
-    agent.learn(30)
-    kept = agent.session.memory
-    assert_called(method, 30, kept.rewards[:30], kept.observations[:30], [-0.31, 0.0])
-
-
-@pytest.mark.parametrize("name", OWN)
-def test_collecting_calls_what_a_user_has_overridden(name: str) -> None:
-    make, method = OWN[name]
-    env = make()
-    CALLS.clear()
-    (log,) = collect(env, 30, seed=0)
-    assert_called(method, 30, log.rewards, log.observations, [-0.31, 0.0])
+    assert not runs_compiled(make())
+    agent = OnlineLSPI(make(), RBFGrid(2), seed=0, update_every=100)
+    for kept in (lambda: agent.learn(30).session.memory.kept(), lambda: next(collect(make(), 30))):
+        CALLS.clear()
+        log = kept()
+        assert_called(method, 30, log.rewards, log.observations, [-0.31, 0.0])
 
 
 def test_nothing_else_keeps_an_environment_from_running_compiled() -> None:

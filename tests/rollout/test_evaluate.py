@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from typing import Any
 
 import gymnasium as gym
@@ -117,16 +116,6 @@ def test_parts_that_begin_only_together_are_refused_where_that_matters() -> None
         evaluate(agent, Together(), episodes=3, longest=10)
 
 
-def test_evaluation_leaves_the_agent_as_it_is() -> None:
-    def learnt(evaluated: bool) -> Any:
-        agent = RBLSPI(CAR, RBFGrid(3), seed=0).learn(300)
-        if evaluated:
-            evaluate(agent, episodes=2)
-        return agent.learn(300).posterior.mean
-
-    np.testing.assert_array_equal(learnt(True), learnt(False))
-
-
 def test_evaluation_of_a_known_environment() -> None:
     agent = RBLSPI(CAR, RBFGrid(2), seed=0)
     short = gym.make(CAR, max_episode_steps=7)
@@ -178,15 +167,3 @@ def test_a_model_as_stable_baselines3_wants_it(env_id: str) -> None:
     agent.learn(total_timesteps=200, callback=None, progress_bar=False, reset_num_timesteps=True)
     expected = evaluate(agent, episodes=1, seed=0).returns[0]
     assert stand_in(agent, gym.make(env_id), 1) == expected
-
-
-@pytest.mark.skipif(
-    importlib.util.find_spec("stable_baselines3") is None, reason="Stable-Baselines3 is not there"
-)
-def test_evaluate_policy_of_stable_baselines3() -> None:
-    from stable_baselines3.common.env_util import make_vec_env
-    from stable_baselines3.common.evaluation import evaluate_policy
-
-    agent = RBLSPI("CartPole-v1", POLE, seed=0).learn(2000)
-    mean, _ = evaluate_policy(agent, make_vec_env("CartPole-v1", 2, seed=0), n_eval_episodes=6)
-    assert mean > 0
