@@ -83,11 +83,6 @@ def test_parameters_come_back_as_they_were_given(kind):
 
 
 @ON_EVERY
-def test_estimators_are_compared_by_identity(kind):
-    assert len({kind(BASIS, 2), kind(BASIS, 2)}) == 2
-
-
-@ON_EVERY
 def test_what_scikit_learn_checks_of_any_estimator(kind):
     name, built = kind.__name__, kind()
     estimator_checks.check_no_attributes_set_in_init(name, built)

@@ -75,7 +75,7 @@ def test_a_foreign_file_is_refused_and_left_alone(tmp_path, make):
     path = tmp_path / "results.sqlite"
     make(path)
     before = path.read_bytes()
-    with pytest.raises(StoreError, match=r"results\.sqlite.*move the file away"):
+    with pytest.raises(StoreError, match=r"(?s)results\.sqlite.*move the file away"):
         Store(path)
     assert path.read_bytes() == before
     assert [p.name for p in tmp_path.iterdir()] == [path.name]
@@ -124,7 +124,7 @@ def test_an_interrupted_commit_is_rolled_back(filled, tmp_path):
 def test_a_damaged_file_is_refused_and_left_alone(filled, damage):
     content = damage(filled.read_bytes())
     filled.write_bytes(content)
-    with pytest.raises(StoreError, match=r"results\.sqlite.*move the file away"):
+    with pytest.raises(StoreError, match=r"(?s)results\.sqlite.*move the file away"):
         Store(filled)
     assert filled.read_bytes() == content
 

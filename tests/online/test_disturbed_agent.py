@@ -195,7 +195,7 @@ def test_a_disturbed_agent_is_the_same_as_an_undisturbed_one(kind: type[Agent], 
     run_state_machine_as_test(
         machine,
         settings=settings(
-            max_examples=40,
+            max_examples=20,
             stateful_step_count=15,
             deadline=None,
             derandomize=True,

@@ -65,7 +65,7 @@ def original(kind: str, path: Path) -> bytes:
 @pytest.mark.parametrize(
     "corrupt", [damaged, hostile_archives, hostile_arrays, hostile_descriptions]
 )
-def test_thousands_of_bad_files_are_each_an_error(
+def test_hundreds_of_bad_files_are_each_an_error(
     kind: str, corrupt: Callable[..., Iterator[bytes]], tmp_path: Path
 ) -> None:
     path = tmp_path / "file.npz"
@@ -76,7 +76,7 @@ def test_thousands_of_bad_files_are_each_an_error(
     tried = 0
     rng = np.random.default_rng(len(kind))
     tracemalloc.start() if corrupt is hostile_archives else None
-    for data in corrupt(rng, sound, 900):
+    for data in corrupt(rng, sound, 300):
         path.write_bytes(data)
         with pytest.raises(FileError, match=f"{path}.*[a-z]"):
             LOAD[kind](path)
@@ -84,7 +84,7 @@ def test_thousands_of_bad_files_are_each_an_error(
     if corrupt is hostile_archives:
         assert tracemalloc.get_traced_memory()[1] < 50e6
         tracemalloc.stop()
-    assert tried > 850
+    assert tried > 280
     assert not hasattr(builtins, "rblspi_was_here")
     assert {"antigravity"}.isdisjoint(set(sys.modules) - modules)
 
@@ -112,33 +112,6 @@ def test_wrong_numbers_with_a_right_digest_only_give_wrong_numbers(
                 loaded.action_values(3) if isinstance(loaded, Agent) else loaded.values(3)
             except ValueError as error:
                 assert "rescale the rewards" in str(error)  # noqa: PT017
-
-
-@pytest.mark.parametrize(("kind", "version"), [("RBLSPI", 10), ("LinearPolicy", 4)])
-def test_another_version_is_refused_with_a_sentence(
-    kind: str, version: int, tmp_path: Path
-) -> None:
-    path = tmp_path / "file.npz"
-    arrays = arrays_of(original(kind, path))
-    description = json.loads(arrays["metadata"].tobytes())
-    assert description["version"] == version
-    path.write_bytes(from_arrays(arrays, {**description, "version": version + 1}))
-    sentence = (
-        f"has format version {version + 1}, this rblspi reads version {version}: install the "
-        "version of rblspi that wrote it, or save it again"
-    )
-    with pytest.raises(FileError, match=sentence):
-        LOAD[kind](path)
-
-
-def test_an_agent_is_not_a_policy_and_a_policy_is_not_an_agent(tmp_path: Path) -> None:
-    path = tmp_path / "file.npz"
-    original("RBLSPI", path)
-    with pytest.raises(FileError, match="does not hold an rblspi-policy"):
-        LinearPolicy.load(path)
-    original("LinearPolicy", path)
-    with pytest.raises(FileError, match="does not hold an rblspi-agent"):
-        Agent.load(path)
 
 
 def test_a_policy_makes_no_environment_that_a_file_may_not_decide(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from rblspi.environments.deep_sea import DeepSea
 from rblspi.environments.river_swim import RIGHT
 from tests.support.agents import assert_resumes_to_the_bit
 from tests.support.diary import Diary
-from tests.support.textbook_opsrl import walk
+from tests.support.textbook_tables import TextbookOPSRL
 
 RIVER, SEA, LOCK = "rblspi/RiverSwim-v0", "rblspi/DeepSea-v0", "rblspi/CombinationLock-v0"
 NOISY_SEA, CHAIN = "rblspi/DeepSeaStochastic-v0", "rblspi/NChain-v0"
@@ -35,8 +35,8 @@ def test_it_walks_like_its_textbook_version(name: str, arguments: Any, steps: in
     env = Diary(gym.make(name, **arguments))
     agent = OPSRL(env, discount=0.9, seed=3).learn(steps)
     plain = gym.make(name, **arguments)
-    actions, learner = walk(plain, agent.session.seed, agent_rng(3), steps, discount=0.9)
-    assert env.actions == actions
+    learner = TextbookOPSRL(plain, discount=0.9)
+    assert env.actions == learner.walk(plain, agent.session.seed, agent_rng(3), steps)
     learner.find_prior()
     exact = learner.values(explore=False)
     found = agent.policy().weights_by_action.T

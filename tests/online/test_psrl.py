@@ -16,7 +16,7 @@ from rblspi.environments.river_swim import RIGHT, RiverSwim
 from rblspi.online.baselines.psrl import draw_model
 from rblspi.online.table import DRAWS, MEAN, MOST_OUTCOMES, STEPS
 from tests.support.diary import Diary
-from tests.support.textbook_psrl import walk
+from tests.support.textbook_tables import TextbookPSRL
 
 RIVER, SEA, LOCK = "rblspi/RiverSwim-v0", "rblspi/DeepSea-v0", "rblspi/CombinationLock-v0"
 NOISY_SEA = "rblspi/DeepSeaStochastic-v0"
@@ -25,7 +25,7 @@ NOISY_SEA = "rblspi/DeepSeaStochastic-v0"
 @pytest.mark.parametrize(
     ("name", "arguments", "steps"),
     [
-        (RIVER, {"states": 4}, 400),
+        (RIVER, {"states": 4}, 200),
         (SEA, {"size": 4}, 200),
         (NOISY_SEA, {"size": 4}, 200),
         (LOCK, {"length": 3, "actions": 3}, 150),
@@ -34,10 +34,9 @@ NOISY_SEA = "rblspi/DeepSeaStochastic-v0"
 def test_it_walks_like_its_textbook_version(name: str, arguments: Any, steps: int) -> None:
     env = Diary(gym.make(name, **arguments))
     agent = PSRL(env, discount=0.9, seed=3).learn(steps)
-    actions, learner = walk(
-        gym.make(name, **arguments), agent.session.seed, agent_rng(3), steps, discount=0.9
-    )
-    assert env.actions == actions
+    plain = gym.make(name, **arguments)
+    learner = TextbookPSRL(plain, discount=0.9)
+    assert env.actions == learner.walk(plain, agent.session.seed, agent_rng(3), steps)
     exact = learner.plan(*learner.mean())
     found = agent.policy().weights_by_action.T
     np.testing.assert_allclose(found, exact, atol=1e-4 * np.ptp(exact) + 1e-12)

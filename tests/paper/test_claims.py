@@ -38,13 +38,79 @@ def verdict(claim, *arguments, **keywords):
     return judge(BY_ID[claim], evidence(*arguments, **keywords)).verdict
 
 
+def period(curve):
+    every = curve.settings.get("update_every", 0)
+    return 500 if every == "episode" else every
+
+
+def by_period(ours, theirs):
+    """Steps that grow with the period, by so much for RBLSPI and for online LSPI."""
+    return lambda c: 900.0 + period(c) * (ours if c.algorithm == "rblspi" else theirs)
+
+
+def better(by):
+    return lambda curve: 200.0 - (by if curve.algorithm == "rblspi" else 0.0)
+
+
+def precise(sign):
+    def steps(curve):
+        settings = curve.settings.get
+        return sign * (10 * settings("noise_precision", 0) + 100 * settings("prior_precision", 0))
+
+    return steps
+
+
+def with_returns(on, off):
+    """Returns of online LSPI on and off policy; those of RBLSPI are -25."""
+    kinds = {True: on, False: off, None: off}
+    return {
+        "returns": lambda c: (
+            -25.0 if c.algorithm == "rblspi" else kinds[c.settings.get("on_policy")]
+        )
+    }
+
+
+def always(steps):
+    return lambda curve: steps
+
+
+FEW = always(20.0)
+
+
 @pytest.mark.parametrize(
-    ("steps", "noise", "expected"),
-    [(105, 1.0, "holds"), (115, 1.0, "does not hold"), (110.1, 5.0, "undecided")],
+    ("claim", "steps", "given", "expected"),
+    [
+        ("car-1", always(105.0), {}, "holds"),
+        ("car-1", always(115.0), {}, "does not hold"),
+        ("car-1", always(110.1), {"noise": 5.0}, "undecided"),
+        ("car-2", by_period(1.0, 1.0), {}, "holds"),
+        ("car-2", by_period(-1.0, -1.0), {}, "does not hold"),
+        ("car-2", by_period(1.0, -0.1), {}, "does not hold"),
+        ("car-2", by_period(0.0, 0.0), {}, "undecided"),
+        ("car-3", always(200.0), {}, "holds"),
+        ("car-3", always(500.0), {"noise": 0.0}, "does not hold"),
+        ("car-6", better(50.0), {}, "holds"),
+        ("car-6", better(-50.0), {}, "does not hold"),
+        ("car-6", better(0.0), {"noise": 20.0}, "undecided"),
+        ("sparse-1", always(105.0), {}, "holds"),
+        ("sparse-1", always(115.0), {}, "does not hold"),
+        ("pendulum-1", always(2950.0), {}, "holds"),
+        ("pendulum-2", precise(1), {}, "holds"),
+        ("pendulum-2", precise(-1), {}, "does not hold"),
+        ("pendulum-3", always(2900.0), {}, "holds"),
+        ("pendulum-4", always(2950.0), {}, "does not hold"),
+        ("pendulum-4", always(1500.0), {}, "holds"),
+        ("puddle-1", FEW, with_returns(-27.0, -90.0), "holds"),
+        ("puddle-1", FEW, with_returns(-40.0, -90.0), "does not hold"),
+        ("puddle-2", FEW, with_returns(-27.0, -90.0), "holds"),
+        ("puddle-2", FEW, with_returns(-27.0, -30.0), "does not hold"),
+        ("puddle-3", FEW, {"returns": lambda c: -period(c)}, "holds"),
+        ("puddle-3", FEW, {"returns": period}, "does not hold"),
+        ("puddle-3", FEW, {}, "undecided"),
+    ],
 )
-def test_under_110_steps(steps, noise, expected):
-    assert verdict("car-1", lambda curve: steps, noise=noise) == expected
-    assert verdict("sparse-1", lambda curve: steps, noise=noise) == expected
+def test_a_verdict_follows_from_the_runs(claim, steps, given, expected):
+    assert verdict(claim, steps, **given) == expected
 
 
 def test_only_the_best_alpha_counts_where_the_rule_says_so():
@@ -56,78 +122,13 @@ def test_only_the_best_alpha_counts_where_the_rule_says_so():
     assert [finding.counts for finding in judgement.findings] == [False, True, False, False]
 
 
-def period(curve):
-    every = curve.settings.get("update_every", 0)
-    return 500 if every == "episode" else every
-
-
-def test_small_periods():
-    assert verdict("car-2", lambda curve: 100.0 + period(curve)) == "holds"
-    assert verdict("car-2", lambda curve: 900.0 - period(curve)) == "does not hold"
-    assert verdict("car-2", lambda curve: 100.0) == "undecided"
-    returns = {"holds": lambda c: -period(c), "does not hold": period, "undecided": lambda c: 0.0}
-    for expected, function in returns.items():
-        assert verdict("puddle-3", lambda curve: 1.0, function) == expected
-
-
-def test_small_periods_have_to_help_both_algorithms():
-    def steps(curve):
-        return 100.0 + period(curve) * (1 if curve.algorithm == "rblspi" else -0.1)
-
-    assert verdict("car-2", steps) == "does not hold"
-
-
-def test_reaching_the_goal():
-    assert verdict("car-3", lambda curve: 200.0) == "holds"
-    assert verdict("car-3", lambda curve: 500.0, noise=0.0) == "does not hold"
-
-
 def test_never_is_refuted_by_one_run_and_confirmed_by_many_without():
     def one_run(curve):
         return (np.arange(100) == 17)[:, None] * 1.0
 
-    assert verdict("sparse-2", lambda c: 500.0, one_run, runs=100, noise=0.0) == "does not hold"
-    assert verdict("sparse-2", lambda c: 500.0, runs=100, noise=0.0) == "holds"
-    assert verdict("sparse-2", lambda c: 500.0, runs=5, noise=0.0) == "undecided"
-
-
-def test_comparisons_with_online_lspi():
-    def better(by):
-        return lambda curve: 200.0 - (by if curve.algorithm == "rblspi" else 0.0)
-
-    assert verdict("car-6", better(50.0)) == "holds"
-    assert verdict("car-6", better(-50.0)) == "does not hold"
-    assert verdict("car-6", better(0.0), noise=20.0) == "undecided"
-
-
-def test_pendulum():
-    assert verdict("pendulum-1", lambda curve: 2950.0) == "holds"
-    assert verdict("pendulum-4", lambda curve: 2950.0) == "does not hold"
-    assert verdict("pendulum-4", lambda curve: 1500.0) == "holds"
-
-    def by_settings(curve):
-        settings = curve.settings
-        return 10 * settings.get("noise_precision", 0) + 100 * settings.get("prior_precision", 0)
-
-    assert verdict("pendulum-2", by_settings) == "holds"
-    assert verdict("pendulum-2", lambda curve: -by_settings(curve)) == "does not hold"
-    assert verdict("pendulum-3", lambda curve: 2900.0) == "holds"
-
-
-def test_puddles():
-    def returns(on, off, ours):
-        def function(curve):
-            if curve.algorithm == "rblspi":
-                return ours
-            return on if curve.settings.get("on_policy") else off
-
-        return function
-
-    steps = lambda curve: 20.0  # noqa: E731
-    assert verdict("puddle-1", steps, returns(-27.0, -90.0, -25.0)) == "holds"
-    assert verdict("puddle-1", steps, returns(-40.0, -90.0, -25.0)) == "does not hold"
-    assert verdict("puddle-2", steps, returns(-27.0, -90.0, -25.0)) == "holds"
-    assert verdict("puddle-2", steps, returns(-27.0, -30.0, -25.0)) == "does not hold"
+    assert verdict("sparse-2", always(500.0), one_run, runs=100, noise=0.0) == "does not hold"
+    assert verdict("sparse-2", always(500.0), runs=100, noise=0.0) == "holds"
+    assert verdict("sparse-2", always(500.0), runs=5, noise=0.0) == "undecided"
 
 
 def test_without_runs_nothing_is_decided():
@@ -170,7 +171,7 @@ def test_a_converged_history_goes_on_as_it_ended():
 def test_the_chain():
     quickly = [history(LEFT, OPTIMAL_CHAIN)] * 100
     slowly = [history(*[LEFT] * 6, OPTIMAL_CHAIN)] * 100
-    steps = lambda curve: 0.0  # noqa: E731
+    steps = always(0.0)
     assert verdict("chain-1", steps, tables=quickly) == "holds"
     assert verdict("chain-1", steps, tables=slowly) == "does not hold"
     assert verdict("chain-1", steps, tables=quickly[:3]) == "undecided"

@@ -139,31 +139,3 @@ def test_vector_environments_give_the_same_episodes(mode: AutoresetMode) -> None
 
 
 # The interface of Stable-Baselines3 --------------------------------------------------------------
-
-
-def stand_in(model: Any, env: gym.Env[Any, Any], n_eval_episodes: int) -> float:
-    """What Stable-Baselines3's evaluate_policy asks of a model: batches of observations."""
-    returns = []
-    for _ in range(n_eval_episodes):
-        observation, _ = env.reset(seed=0)
-        states, starts = None, np.ones(1, dtype=bool)
-        earned, ended = 0.0, False
-        while not ended:
-            actions, states = model.predict(
-                np.array([observation]), state=states, episode_start=starts, deterministic=True
-            )
-            assert actions.shape == (1,)
-            observation, reward, terminated, truncated, _ = env.step(actions[0])
-            earned += float(reward)
-            ended = starts[0] = terminated or truncated
-        returns.append(earned)
-    return float(np.mean(returns))
-
-
-@pytest.mark.parametrize("env_id", ["CartPole-v1", "FrozenLake-v1"])
-def test_a_model_as_stable_baselines3_wants_it(env_id: str) -> None:
-    basis = POLE if env_id == "CartPole-v1" else OneHot()
-    agent = RBLSPI(env_id, basis, seed=0)
-    agent.learn(total_timesteps=200, callback=None, progress_bar=False, reset_num_timesteps=True)
-    expected = evaluate(agent, episodes=1, seed=0).returns[0]
-    assert stand_in(agent, gym.make(env_id), 1) == expected
