@@ -96,6 +96,7 @@ def test_what_scikit_learn_checks_of_any_estimator(kind):
 FAULTY_PARAMETERS = [
     ("discount", 1.1, ValueError, r"discount=1\.1 must lie between 0 and 1"),
     ("ridge", -1.0, ValueError, r"ridge=-1\.0 must be (zero or )?a positive number"),
+    ("trace_decay", 1.1, ValueError, r"trace_decay=1\.1 must lie between 0 and 1"),
     ("actions", 0, ValueError, "actions=0 must be at least 1"),
     ("actions", 1, ValueError, "actions in row .* is 1, but with actions=1 they go from 0 to"),
     ("actions", 10**6, ValueError, r"actions=1000000 with 5 features each need 5,000,000 we"),

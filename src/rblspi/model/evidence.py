@@ -58,14 +58,16 @@ def posterior_by_evidence(
     prior_precision: float | None = None,
     noise_precision: float | None = None,
     ridge: float = 1e-6,
+    squared_length: float | None = None,
 ) -> Posterior:
     """The posterior; a precision that is not given is estimated.
 
-    ``constant`` has the weights u of the constant function, along which the prior is flat.
+    ``constant`` has the weights u of the constant function, along which the prior is flat. The
+    mean of |phi(s)|^2 is ``squared_length``, and follows from C unless C is a sum over traces.
     """
     incremental = of_statistics(statistics, ridge, 1.0)
     derive_normal(incremental)
-    normal, given = incremental.normal, (prior_precision, noise_precision)
+    normal, given = incremental.normal, (prior_precision, noise_precision, squared_length)
     alpha, beta = estimate_precisions(statistics, td_errors, normal, constant, *given)
     # The method BLOCK_UPDATE uses the normal matrix as it is.
     incremental = incremental._replace(penalty=alpha / beta, method=np.array([BLOCK_UPDATE]))
@@ -90,6 +92,7 @@ def estimate_precisions(
     constant: Vector | None,
     prior: float | None = None,
     noise: float | None = None,
+    squared_length: float | None = None,
 ) -> Precisions:
     """Estimate alpha and beta, or the one of them that is not given as ``prior`` or ``noise``.
 
@@ -101,7 +104,8 @@ def estimate_precisions(
     sigma += np.triu(sigma, 1).T
     rotated = _without_constant(sigma, g, constant)
     least = LEAST_NOISE * float(td_errors.reward_square[0]) / count
-    squared_length = float(np.trace(statistics.gram, axis1=1, axis2=2).sum()) / count
+    if squared_length is None:
+        squared_length = float(np.trace(statistics.gram, axis1=1, axis2=2).sum()) / count
     penalty = 1e-10 * rotated.trace
     for _ in range(ROUNDS):
         if noise is None:

@@ -130,7 +130,7 @@ class LSPI(PolicyIteration, LeastSquares):
         phi. By default it is chosen by held-out episodes, see `rblspi.offline.model_selection`.
     actions : int, optional
         The number of actions. By default as many as there are in the data.
-    discount, ridge, observation_space, columns
+    discount, trace_decay, ridge, observation_space, columns
         As for `LSTD`.
     max_iterations : int
         The largest number of policies to evaluate.
@@ -180,7 +180,9 @@ class BLSPI(PolicyIteration, Bayesian):
 
     Parameters
     ----------
-    basis, actions, discount, max_iterations, tolerance, initial_policy, observation_space, columns
+    basis, actions, discount, trace_decay, observation_space, columns
+        As for `LSPI`.
+    max_iterations, tolerance, initial_policy
         As for `LSPI`.
     prior_precision, noise_precision, ridge
         As for `BLSTD`.

@@ -21,7 +21,7 @@ from rblspi.model.posterior import ConditionWarning, Posterior
 from rblspi.model.statistics import Statistics
 from rblspi.offline.accumulation import Data, require_finite
 from rblspi.offline.estimator import Estimator, Solution, checked, numerical_rank
-from rblspi.offline.problem import PolicySums, Problem, sample_observations
+from rblspi.offline.problem import PolicySums, Problem, sample_observations, sums_of_policy
 from rblspi.policies.given import (
     BatchPolicy,
     FunctionPolicy,
@@ -61,7 +61,32 @@ def solve(
 
 
 @dataclass(eq=False, repr=False)
-class LeastSquares(Estimator):
+class TemporalDifferences(Estimator):
+    """Makes the sums of a policy with eligibility traces, unless ``trace_decay`` is 0."""
+
+    _: KW_ONLY
+    trace_decay: float = checked(0.0, check.fraction)
+
+    def _pass(
+        self,
+        problem: Problem,
+        chunks: Iterable[Transitions],
+        policy: BatchPolicy,
+        previous: BatchPolicy | None = None,
+    ) -> PolicySums:
+        sums = sums_of_policy(problem, policy, chunks, previous, self.trace_decay)
+        count, traces = int(sums.statistics.count.sum()), sums.traces
+        if traces is not None and count > 1 and traces.continued == 0:
+            raise ValueError(
+                f"trace_decay={self.trace_decay}: traces run along episodes, but none of {count:,} "
+                "rows starts where the row before it led; sort the rows by episode and time, or "
+                "set trace_decay=0"
+            )
+        return sums
+
+
+@dataclass(eq=False, repr=False)
+class LeastSquares(TemporalDifferences):
     """Solves A theta = b for the weights; the base of LSTD and LSPI."""
 
     _: KW_ONLY
@@ -72,7 +97,7 @@ class LeastSquares(Estimator):
 
 
 @dataclass(eq=False, repr=False)
-class Bayesian(Estimator):
+class Bayesian(TemporalDifferences):
     """Computes the posterior given b = A theta + noise; the base of BLSTD and BLSPI."""
 
     _: KW_ONLY
@@ -86,10 +111,12 @@ class Bayesian(Estimator):
         if alpha is not None and beta is not None:
             posterior = Posterior.from_statistics(sums.statistics, alpha, beta, self.ridge)
         else:
+            given = (alpha, beta, self.ridge, sums.squared_length)
             posterior = posterior_by_evidence(
-                sums.statistics, sums.td_errors, problem.constant, alpha, beta, self.ridge
+                sums.statistics, sums.td_errors, problem.constant, *given
             )
         require_finite(posterior.mean, posterior.factor, posterior.jitter)
+        posterior = replace(posterior, actions=problem.blocks)
         return Solution(posterior.mean, posterior.condition, posterior)
 
 
@@ -194,6 +221,11 @@ class LSTD(PolicyEvaluation, LeastSquares):
         The number of actions, to estimate values of actions; by default values of states.
     discount : float
         gamma.
+    trace_decay : float
+        lambda, from 0 to 1. Above 0, the first x of both sums is the trace z = lambda gamma z + x,
+        which starts anew with every episode, and where the logged action is not the policy's. Rows
+        are in the order in which they happened. The larger lambda is, the less a poor basis
+        matters, and the more the noise; 1 is regression on the returns of the episodes.
     ridge : float
         This multiple of the identity is added to A; 0 or more. A constant is not shrunk by it, if
         the basis has one: rewards that are all larger by c make values larger by c / (1 - gamma).
@@ -212,6 +244,9 @@ class LSTD(PolicyEvaluation, LeastSquares):
     ----------
     S. J. Bradtke and A. G. Barto (1996). Linear least-squares algorithms for temporal
     difference learning. Machine Learning 22.
+
+    J. A. Boyan (2002). Technical update: least-squares temporal difference learning. Machine
+    Learning 49.
     """
 
 
@@ -229,8 +264,8 @@ class BLSTD(PolicyEvaluation, Bayesian):
 
     Parameters
     ----------
-    basis, actions, discount, observation_space, columns
-        As for `LSTD`.
+    basis, actions, discount, trace_decay, observation_space, columns
+        As for `LSTD`. With traces, C = sum z z'.
     prior_precision, noise_precision : float, optional
         alpha and beta. What is not given is estimated: beta is the reciprocal of the mean squared
         TD error, and alpha maximises the evidence, with a prior that does not shrink a constant.

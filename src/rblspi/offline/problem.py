@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial, reduce
 from hashlib import blake2b
-from operator import add
 from typing import Any, NamedTuple
 
 import gymnasium as gym
@@ -24,6 +23,7 @@ from rblspi.features import BasisLike, Features, as_basis
 from rblspi.features.base import MOST_FEATURES
 from rblspi.model.buffer import TERMINAL
 from rblspi.model.statistics import Statistics, TDErrorSums, accumulate, empty
+from rblspi.model.traces import Continuation, Rows, accumulate_traces
 from rblspi.offline.accumulation import batch_rows, first_chunks, one_thread, over_chunks
 from rblspi.policies.choice import Greedy
 from rblspi.policies.given import BatchPolicy, PolicyFunction
@@ -233,29 +233,49 @@ def sample_observations(chunks: Iterable[Transitions], count: int = 2000) -> Mat
 
 
 class PolicySums(NamedTuple):
-    """The result of a pass over some transitions with one policy."""
+    """The result of a pass over some transitions with one policy.
+
+    With traces, the statistics have a single block of k features.
+    """
 
     statistics: Statistics
     td_errors: TDErrorSums
     policy: bytes  # digest of its actions in the next states, 16 bytes for each chunk
     changed: int  # next states in which its action differs from that of the previous policy
     ahead: Vector  # sum of phi(s', pi(s')) over the next states that are not terminal, (k,)
+    traces: Continuation | None = None  # how the sums go on, if they have traces
+
+    @property
+    def squared_length(self) -> float | None:
+        """The mean of |phi(s)|^2; None if it follows from C."""
+        count = float(self.statistics.count.sum())
+        return None if self.traces is None else self.traces.feature_square / count
 
     def merge(self, other: PolicySums) -> PolicySums:
         """The sums over these transitions followed by others."""
         statistics = self.statistics.merge(other.statistics)
         errors = self.td_errors.merge(other.td_errors)
-        return PolicySums(statistics, errors, *map(add, self[2:], other[2:]))
+        traces = None
+        if self.traces is not None and other.traces is not None:
+            traces = self.traces.then(other.traces, statistics, errors)
+        ahead: Vector = self.ahead + other.ahead
+        digests, changed = self.policy + other.policy, self.changed + other.changed
+        return PolicySums(statistics, errors, digests, changed, ahead, traces)
 
     @staticmethod
     def mixture(mixed: Sequence[PolicySums]) -> PolicySums:
-        """The sums of the policy that follows each of these with the same probability."""
-        total, share = reduce(PolicySums.merge, mixed), 1.0 / len(mixed)
+        """The sums of the policy that follows each of these with the same probability.
+
+        The trace that goes on after the last row is that of the last policy.
+        """
+        separate = [sums._replace(traces=None) for sums in mixed]
+        total, share = reduce(PolicySums.merge, separate), 1.0 / len(mixed)
         gram, cross, count = total.statistics
         return total._replace(
             statistics=Statistics(gram * share, cross * share, count // len(mixed)),
             td_errors=TDErrorSums(*(part * share for part in total.td_errors)),
             ahead=total.ahead * share,
+            traces=mixed[-1].traces,
         )
 
 
@@ -264,33 +284,71 @@ def sums_of_policy(
     policy: BatchPolicy,
     chunks: Iterable[Transitions],
     previous: BatchPolicy | None = None,
+    trace_decay: float = 0.0,
 ) -> PolicySums:
     """Make one pass over the data: the sums of a policy, and how it differs from the previous."""
-    work = partial(_sums_of_chunk, problem, policy, previous)
+    work = partial(_sums_of_chunk, problem, policy, previous, trace_decay)
     with np.errstate(over="ignore", invalid="ignore"):  # for `require_finite` to report
         return over_chunks(chunks, work, PolicySums.merge)
 
 
 def _sums_of_chunk(
-    problem: Problem, policy: BatchPolicy, previous: BatchPolicy | None, chunk: Transitions
+    problem: Problem,
+    policy: BatchPolicy,
+    previous: BatchPolicy | None,
+    trace_decay: float,
+    chunk: Transitions,
 ) -> PolicySums:
     features, shape = problem.features, (problem.blocks, problem.features.size)
-    statistics, td_errors, ahead = empty(*shape), TDErrorSums.empty(*shape), np.zeros(shape)
-    digest, changed = blake2b(digest_size=16), 0
+    blocks = (1, problem.blocks * features.size) if trace_decay else shape
+    statistics, td_errors, ahead = empty(*blocks), TDErrorSums.empty(*blocks), np.zeros(shape)
+    digest, changed, traces = blake2b(digest_size=16), 0, None
     with _wrong_values_named(problem, chunk), one_thread():
+        if trace_decay:
+            _require_order(chunk)
         for batch in chunk.batches(batch_rows(features)):
             x, y = features(batch.observations), features(batch.next_observations)
             actions = np.zeros(batch.size, np.int64) if problem.actions is None else batch.actions
             next_actions = _next_actions(problem, policy, batch, y)
             discount = batch.discounts(problem.discount)
-            accumulate(statistics, x, actions, batch.rewards, y, next_actions, discount)
-            td_errors.add(y, next_actions, batch.rewards, discount)
+            if trace_decay:
+                rows = _rows(batch, x, y, actions, next_actions, discount)
+                traces = accumulate_traces(statistics, td_errors, rows, trace_decay, traces)
+            else:
+                accumulate(statistics, x, actions, batch.rewards, y, next_actions, discount)
+                td_errors.add(y, next_actions, batch.rewards, discount)
             digest.update(next_actions.tobytes())
             for action, total in enumerate(ahead):
                 total += (next_actions == action) @ y
             before = TERMINAL if previous is None else _next_actions(problem, previous, batch, y)
             changed += int((next_actions != before).sum())
-    return PolicySums(statistics, td_errors, digest.digest(), changed, ahead.ravel())
+    return PolicySums(statistics, td_errors, digest.digest(), changed, ahead.ravel(), traces)
+
+
+def _rows(
+    batch: Transitions,
+    x: Matrix,
+    y: Matrix,
+    actions: Integers,
+    next_actions: Integers,
+    discount: float | Vector,
+) -> Rows:
+    discounts = np.broadcast_to(discount, batch.size)
+    goes_on = ~(batch.terminated | batch.truncated)
+    ends = batch.observations[0], batch.next_observations[-1]
+    return Rows(x, y, actions, next_actions, batch.rewards, discounts, goes_on, *ends)
+
+
+def _require_order(chunk: Transitions) -> None:
+    """Raise an error at the first row that ends its episode without saying so."""
+    ends = chunk.with_inferred_truncation().truncated & ~chunk.truncated
+    if ends.any():
+        row = int(ends.argmax())
+        raise ValueError(
+            f"row {row + 1} does not start where row {row} led, and row {row} is neither "
+            "terminated nor truncated: traces need the rows of an episode in their order, and "
+            "its last row marked"
+        )
 
 
 @contextmanager

@@ -155,7 +155,9 @@ def _posterior(
     names = [*_ARRAYS, *(name for name in _OPTIONAL if f"{prefix}.{name}" in arrays)]
     found: dict[str, Any] = {name: _finite(arrays, f"{prefix}.{name}") for name in names}
     k, n = len(found["mean"]), len(found["mean"]) // actions
-    shapes: dict[str, Any] = {"factor": (k, k), "gram_factor": (actions, n, n)}
+    if found["gram_factor"].shape[:1] == (1,):  # with eligibility traces
+        n = k
+    shapes: dict[str, Any] = {"factor": (k, k), "gram_factor": (k // n, n, n)}
     for name, array in found.items():
         if array.shape != shapes.get(name, (k,)):
             raise FileError(f"{name} has the shape {array.shape}, not {shapes.get(name, (k,))}")
