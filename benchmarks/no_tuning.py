@@ -1,21 +1,23 @@
 """The goals of one setting for all domains, from the block means of `rblspi reproduce`.
 
     rblspi reproduce --config examples/experiments/no_tuning.toml --runs 20 \
-        --out results/no_tuning --export results/no_tuning/blocks.csv
-    python -m benchmarks.no_tuning results/no_tuning/blocks.csv
+        --out results/no_tuning --export results/no_tuning/blocks.jsonl
+    python -m benchmarks.no_tuning results/no_tuning/blocks.jsonl
 
 Prints the table as Markdown.
 """
 
 from __future__ import annotations
 
-import csv
 import sys
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from rblspi.core.intervals import mean_interval
+from rblspi.experiments.tables import read_runs
+from rblspi.experiments.tasks import FinishedRun
 
 EPISODES = 100
 
@@ -41,22 +43,24 @@ GOALS = (
 )
 
 
-def judge(goal: Goal, rows: list[dict[str, str]]) -> str:
+def judge(goal: Goal, runs: list[FinishedRun]) -> str:
     """A line of the table."""
-    by_run: dict[str, list[float]] = {}
-    for row in rows:
-        inside = goal.episode - EPISODES < int(row["episode"]) <= goal.episode
-        if inside and row["environment"] == goal.environment:
-            by_run.setdefault(row["seed"], []).append(float(row[goal.column]))
-    values = np.array([np.mean(blocks) for blocks in by_run.values()])
+    first = goal.episode - EPISODES
+    values = np.array(
+        [
+            run.arrays[goal.column][first // block : goal.episode // block].mean()
+            for run in runs
+            if run.curve.environment == goal.environment
+            for block in [run.record.block]
+        ]
+    )
     worst = values.max() if goal.lower_is_better else values.min()
     judged = worst if goal.every_run else values.mean()
     met = judged <= goal.line if goal.lower_is_better else judged >= goal.line
     sign = "at most" if goal.lower_is_better else "at least"
     wanted = f"{sign} {goal.line:g}{', every run' if goal.every_run else ''}"
-    first = goal.episode - EPISODES + 1
     return (
-        f"| {goal.name} | {goal.column} | {first}-{goal.episode} | {wanted} | "
+        f"| {goal.name} | {goal.column} | {first + 1}-{goal.episode} | {wanted} | "
         f"{mean_interval(values)} | {np.median(values):.1f} | {worst:.1f} | {len(values)} | "
         f"{'yes' if met else 'no'} |"
     )
@@ -64,12 +68,11 @@ def judge(goal: Goal, rows: list[dict[str, str]]) -> str:
 
 def main() -> None:
     """Judge every domain."""
-    with open(sys.argv[1], newline="") as file:
-        rows = list(csv.DictReader(file))
+    runs = read_runs(Path(sys.argv[1]))
     print("| domain | | episodes | goal | mean (95%) | median | worst run | runs | met |")
     print("|---|---|---|---|---|---|---|---|---|")
     for goal in GOALS:
-        print(judge(goal, rows))
+        print(judge(goal, runs))
 
 
 if __name__ == "__main__":

@@ -103,7 +103,7 @@ def reproduce(
     ] = None,
     exports: Annotated[
         list[Path] | None,
-        typer.Option("--export", metavar="FILE", help="Write means of blocks as CSV; repeatable."),
+        typer.Option("--export", metavar="FILE", help="Write means of blocks as JSON; repeatable."),
     ] = None,
     export_episodes: Annotated[
         list[Path] | None, typer.Option(metavar="FILE", help="The same with every episode.")
@@ -208,8 +208,7 @@ def _report(
         print(f"  {judgement.claim.id:12} {judgement.verdict}{note}")
     say(f"report: {report.page}")
     for path, blocks in exports:
-        rows = export(results, path, blocks=blocks)
-        say(f"{path}: {rows} rows")
+        say(f"{path}: {export(results, path, blocks=blocks)} runs")
 
 
 def _list() -> None:

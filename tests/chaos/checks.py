@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import sqlite3
 from contextlib import closing
@@ -108,20 +107,20 @@ def require_same_outputs(folder: Path, prepared: Prepared, *only: str) -> None:
     undisturbed = {
         "policy/policy.npz": prepared.policy / "policy.npz",
         "log.parquet": prepared.log,
-        "out/table.csv": prepared.results / "table.csv",
+        "out/table.jsonl": prepared.results / "table.jsonl",
     }
     names = only or [name for name in undisturbed if (folder / name).exists()]
     assert names, "nothing was written"
     for name in names:
-        read = _rows if name.endswith(".csv") else Path.read_bytes
+        read = _rows if name.endswith(".jsonl") else Path.read_bytes
         same = read(folder / name) == read(undisturbed[name])
         assert same, f"{name} is not that of an undisturbed run"
 
 
-def _rows(table: Path) -> list[dict[str, str]]:
+def _rows(table: Path) -> list[dict[str, Any]]:
     """The numbers of an experiment; its times may be others."""
-    with table.open(newline="", encoding="utf-8") as file:
-        return [row | {"finished": "", "seconds": ""} for row in csv.DictReader(file)]
+    lines = table.read_text(encoding="utf-8").splitlines()
+    return [json.loads(line) | {"finished": "", "seconds": ""} for line in lines]
 
 
 def stored_runs(folder: Path) -> set[tuple[Any, ...]]:

@@ -73,7 +73,7 @@ def _results(trial: Trial) -> None:
     if finished.code:
         finished.require_sentence("results.sqlite")
     else:
-        checks.require_same_outputs(trial.folder, trial.prepared, "out/table.csv")
+        checks.require_same_outputs(trial.folder, trial.prepared, "out/table.jsonl")
 
 
 def _settings(trial: Trial) -> None:

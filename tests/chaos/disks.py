@@ -68,7 +68,13 @@ def _arguments(trial: Trial, command: str) -> tuple[object, ...]:
 def _older_files(trial: Trial, disk: Path) -> dict[Path, bytes]:
     """Put files on the disk that the command would replace."""
     trial.copy(trial.prepared.agent, "disk/run")
-    for name in ("policy/policy.npz", "log.parquet", "out/table.csv", "maps/maps.png", "film.gif"):
+    for name in (
+        "policy/policy.npz",
+        "log.parquet",
+        "out/table.jsonl",
+        "maps/maps.png",
+        "film.gif",
+    ):
         trial.copy(trial.prepared.experiment, f"disk/{name}")
     # The log of a new run replaces the old one at once.
     return {p: p.read_bytes() for p in disk.rglob("*.*") if p.name != "monitor.csv"}
@@ -117,7 +123,7 @@ def _require_result(trial: Trial, command: str, disk: Path) -> None:
     """What a command says that it wrote is what it writes undisturbed."""
     if command == "train":
         checks.require_same(checks.saved_agent(disk / "run"), checks.undisturbed(CAR, 2, 3000))
-    outputs = {"fit": "policy/policy.npz", "collect": "log.parquet", "reproduce": "out/table.csv"}
+    outputs = {"fit": "policy/policy.npz", "collect": "log.parquet", "reproduce": "out/table.jsonl"}
     if command in outputs:
         checks.require_same_outputs(disk, trial.prepared, outputs[command])
 

@@ -47,7 +47,7 @@ class Prepared(NamedTuple):
     log: Path  # a file that collect wrote
     policy: Path  # a folder that fit wrote: policy.npz
     experiment: Path  # a file that describes an experiment
-    results: Path  # a folder that reproduce wrote: results.sqlite, table.csv and a report
+    results: Path  # a folder that reproduce wrote: results.sqlite, table.jsonl and a report
 
 
 #: the file in the folder of an agent or policy with the numbers that evaluate prints of it
@@ -72,7 +72,7 @@ def fit(log: object, folder: object) -> tuple[object, ...]:
 
 def reproduce(config: object, folder: Path | str, runs: int = RUNS) -> tuple[object, ...]:
     """Arguments of ``reproduce``."""
-    export = ("--export-episodes", f"{folder}/table.csv")
+    export = ("--export-episodes", f"{folder}/table.jsonl")
     return ("reproduce", "--config", config, "--runs", runs, "--jobs", 1, "--out", folder, *export)
 
 

@@ -176,10 +176,10 @@ def reproduce_again(trial: Trial) -> None:
     arguments = reproduce(trial.prepared.experiment, "out")
     for _ in range(trial.rng.choice((1, 1, 2))):
         finished, signals = _disturbed(trial, arguments, 4.0)
-        _require_ended(trial, finished, signals, done=(folder / "table.csv").exists())
+        _require_ended(trial, finished, signals, done=(folder / "table.jsonl").exists())
         stored = checks.stored_runs(folder)
         checks.require_kept(committed, stored)
         committed = stored
     trial.run(*arguments).require(0)
     checks.require_kept(committed, checks.stored_runs(folder))
-    checks.require_same_outputs(trial.folder, trial.prepared, "out/table.csv")
+    checks.require_same_outputs(trial.folder, trial.prepared, "out/table.jsonl")

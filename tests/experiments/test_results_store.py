@@ -172,9 +172,9 @@ def exported(path, folder):
     """Everything that is read from a file, as a table and as records."""
     with Store(path) as store:
         result = read(store, FIGURE)
-    export([result], folder / "export.csv")
+    export([result], folder / "export.jsonl")
     records = [result[curve].records for curve in CURVES]
-    return (folder / "export.csv").read_bytes(), records
+    return (folder / "export.jsonl").read_bytes(), records
 
 
 def test_a_flipped_bit_is_refused_or_changes_nothing(tmp_path):

@@ -1,6 +1,5 @@
 """``rblspi reproduce`` as a user types it."""
 
-import csv
 import json
 
 import pytest
@@ -55,21 +54,20 @@ def test_the_same_command_again_runs_nothing_but_new_runs(mine, capsys):
 def test_the_report_can_be_made_elsewhere_and_tables_written(mine, tmp_path):
     code = run(
         *("reproduce", "--config", mine / "mine.toml", "--out", mine / "out", "--report-only"),
-        *("--report", tmp_path / "docs", "--export", tmp_path / "blocks.csv"),
-        *("--export-episodes", tmp_path / "all.csv"),
+        *("--report", tmp_path / "docs", "--export", tmp_path / "blocks.jsonl"),
+        *("--export-episodes", tmp_path / "all.jsonl"),
     )
     assert code == 0
     assert (tmp_path / "docs" / "report.html").exists()
-    for name, per_run in (("blocks.csv", 3 + 4), ("all.csv", 30 + 40)):
-        rows = read_table(tmp_path / name)
-        assert len(rows) == per_run * len({row["seed"] for row in rows})
+    for name, lengths in (("blocks.jsonl", [3, 4]), ("all.jsonl", [30, 40])):
+        assert {len(run["length"]) for run in read_table(tmp_path / name)} == {*lengths}
 
 
 def test_runs_of_another_machine_are_taken_in_and_gone_on_with(mine, tmp_path, capsys):
     """Imported means give the report on the runs themselves, and only what is missing runs."""
     source = ("--config", mine / "mine.toml")
     here, there = mine / "out", tmp_path / "there"
-    table = tmp_path / "blocks.csv.gz"
+    table = tmp_path / "blocks.jsonl.gz"
     run("reproduce", *source, "--out", here, "--report-only", "--export", table)
     taken = ("reproduce", *source, "--out", there, "--import", table)
     assert run(*taken, "--report-only") == 0
@@ -87,11 +85,11 @@ def test_runs_of_another_machine_are_taken_in_and_gone_on_with(mine, tmp_path, c
 def test_imported_means_that_a_figure_cannot_show_are_told_before_anything_runs(
     mine, tmp_path, capsys
 ):
-    table = tmp_path / "blocks.csv"
+    table = tmp_path / "blocks.jsonl"
     other = tmp_path / "other.toml"
     other.write_text(GOOD.replace("block = 10", "block = 15"), encoding="utf-8")
     run("reproduce", "--config", other, "--out", mine / "out", "--report-only", "--export", table)
-    episodes = ("--export-episodes", tmp_path / "all.csv")
+    episodes = ("--export-episodes", tmp_path / "all.jsonl")
     for name, source, more, wanted in (
         ("blocks", mine / "mine.toml", (), 10),
         ("episodes", other, episodes, 1),
@@ -107,10 +105,10 @@ def test_imported_means_that_a_figure_cannot_show_are_told_before_anything_runs(
 
 
 def test_runs_by_another_version_of_the_code_are_told(mine, tmp_path, capsys):
-    table = tmp_path / "all.csv"
+    table = tmp_path / "all.jsonl"
     source = ("--config", mine / "mine.toml")
     run("reproduce", *source, "--out", mine / "out", "--report-only", "--export-episodes", table)
-    write_table(table, [row | {"code": "0" * 16} for row in read_table(table)])
+    write_table(table, [run | {"code": "0" * 16} for run in read_table(table)])
     capsys.readouterr()
     options = (*source, "--import", table, "--runs", 1, "--jobs", 1, "--out", tmp_path / "out")
     assert run("reproduce", *options, "--reuse") == 0
@@ -125,24 +123,24 @@ def test_runs_by_another_version_of_the_code_are_told(mine, tmp_path, capsys):
 
 def test_means_of_older_code_do_not_stand_in_the_way(mine, tmp_path):
     """They count as little for what can be drawn as they do for the report."""
-    other, means = tmp_path / "other.toml", tmp_path / "means.csv"
+    other, means = tmp_path / "other.toml", tmp_path / "means.jsonl"
     other.write_text(GOOD.replace("block = 10", "block = 15"), encoding="utf-8")
     run("reproduce", "--config", other, "--out", mine / "out", "--report-only", "--export", means)
-    write_table(means, [row | {"code": "0" * 16} for row in read_table(means)])
+    write_table(means, [run | {"code": "0" * 16} for run in read_table(means)])
     new = ("reproduce", "--config", mine / "mine.toml", "--out", tmp_path / "out", "--runs", 1)
     taken = (*new, "--jobs", 1, "--import", means)
     assert run(*taken, "--reuse") == 2
-    assert run(*taken, "--export-episodes", tmp_path / "all.csv") == 0
+    assert run(*taken, "--export-episodes", tmp_path / "all.jsonl") == 0
 
 
 def test_imported_runs_that_contradict_stored_ones_stay_out_and_are_told(mine, tmp_path, capsys):
-    means, name = tmp_path / "means.csv", "summaries.csv"
+    means, name = tmp_path / "means.jsonl", "summaries.csv"
     source = ("reproduce", "--config", mine / "mine.toml", "--report-only")
     run(*source, "--out", mine / "out", "--export", means)
     run(*source, "--out", tmp_path / "here", "--import", means)
     before = (tmp_path / "here" / name).read_text()
     first, *others = read_table(means)
-    write_table(means, [first | {"return": float(first["return"]) + 1e-3}, *others])
+    write_table(means, [first | {"return": [r + 1e-3 for r in first["return"]]}, *others])
     capsys.readouterr()
     assert run(*source, "--out", tmp_path / "here", "--import", means) == 0
     assert "1 differ from stored runs with the same seed and code, which stay" in output(capsys)
@@ -150,15 +148,11 @@ def test_imported_runs_that_contradict_stored_ones_stay_out_and_are_told(mine, t
 
 
 def read_table(path):
-    with path.open(newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def write_table(path, rows):
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, rows[0])
-        writer.writeheader()
-        writer.writerows(rows)
+def write_table(path, runs):
+    path.write_text("".join(f"{json.dumps(run)}\n" for run in runs), encoding="utf-8")
 
 
 def test_figures_claims_and_readings_are_listed(capsys):
@@ -197,8 +191,8 @@ def test_a_figure_can_be_printed_as_a_file_to_start_from(tmp_path, capsys):
         (["xyz"], "choose from chain"),
         (["--config", "none.toml"], "none.toml cannot be read"),
         (["--report-only", "chain"], "there is no"),
-        (["chain", "--export", "blocks.xlsx"], "must end in .csv or .csv.gz"),
-        (["chain", "--import", "none.csv"], "none.csv cannot be read"),
+        (["chain", "--export", "blocks.xlsx"], "must end in .jsonl or .jsonl.gz"),
+        (["chain", "--import", "none.jsonl"], "none.jsonl cannot be read"),
         (["chain", "--reading", "centers=edge"], "did you mean centres"),
         (["--config", NO_TUNING, "--reading", "centres=edge"], "leave --config or"),
     ],

@@ -49,7 +49,7 @@ def test_verdicts_follow_from_the_published_runs(tmp_path):
     """The table of runs gives every number of claims.json but those of the chain."""
     figures = [figure for figure in FIGURES.values() if figure.id != "chain"]
     with Store(tmp_path / "results.sqlite") as store:
-        store.add(read_runs(PAPER / "blocks.csv.gz"))
+        store.add(read_runs(PAPER / "blocks.jsonl.gz"))
         results = [read(store, figure) for figure in figures]
     found = {judgement.claim.id: judgement.plain for judgement in judgements_on(results)}
     published = {claim["id"]: claim for claim in published_file("claims.json")["claims"]}

@@ -3,6 +3,6 @@
 Read the modules in this order: `definitions` (curves and figures as data), `config` (figures from a
 TOML file), `tasks` (one run), `runner` (many runs), `results_store` (the file they are kept in),
 `results` (the runs of a figure, and statistics over them), `judging` (verdicts on claims), and
-`tables` (runs as CSV, for other programs and stores). `code_version` tells whether stored runs were
-made by the present code.
+`tables` (runs as lines of JSON, for other programs and stores). `code_version` tells whether stored
+runs were made by the present code.
 """

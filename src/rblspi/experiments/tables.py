@@ -1,23 +1,20 @@
-"""Runs as tables in CSV, for other programs and for the stores of other machines.
+"""Runs as lines of JSON, for other programs and for the stores of other machines.
 
-A row is an episode, or the mean of a block of episodes. A run is imported with its seed, its time
-and the version of the code that made it, so that it counts as if it had been made here. Runs on
-logged samples, as on the chain, are not exported.
+A line is a run: its curve, its record and its episodes, or the means of its blocks of episodes. A
+run is imported with its seed, its time and the version of the code that made it, so that it counts
+as if it had been made here. Runs on logged samples, as on the chain, are not exported.
 """
 
 from __future__ import annotations
 
-import csv
 import gzip
-import io
 import json
 import math
 import re
 import sys
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -25,20 +22,18 @@ import numpy as np
 
 from rblspi.core.check import LARGEST_COUNT
 from rblspi.core.files import replacing
+from rblspi.core.types import Array
 from rblspi.experiments.definitions import Curve, canonical
 from rblspi.experiments.results import CurveResult, FigureResult, block_means, require_block
 from rblspi.experiments.results_store import Store
 from rblspi.experiments.tasks import SERIES, Arrays, FinishedRun, Record
-
-Row = Mapping[str, str]
 
 
 class TableError(ValueError):
     """A table that cannot be written, or does not hold runs as `export` writes them."""
 
 
-#: columns and their types: those constant for a setting, those constant for a run, and those of one
-#: row; lists and tables are in JSON
+#: the fields of a line and their types: those of the curve and those of the record
 OF_CURVE = {
     "environment": str,
     "arguments": dict,
@@ -47,21 +42,18 @@ OF_CURVE = {
     "settings": dict,
     "episodes": int,
 }
-OF_RUN = {
+OF_RECORD = {
+    "seed": int,
     "code": str,
-    "versions": dict,
-    "finished": str,
     "seconds": float,
     "steps": int,
     "warnings": list,
-    "seed": int,
+    "versions": dict,
+    "finished": str,
+    "block": int,
 }
-OF_ROW = {"episode": int, "length": float, "return": float, "under_limit": float}
-COLUMNS: dict[str, Any] = {**OF_CURVE, **OF_RUN, **OF_ROW}
-#: ranges of columns, where other than all numbers from 0
+#: ranges of the series
 RANGES: dict[str, tuple[float, float]] = {
-    **dict.fromkeys(("episodes", "episode"), (1, LARGEST_COUNT)),
-    **dict.fromkeys(("steps", "seed"), (0, LARGEST_COUNT)),
     "length": (1, np.iinfo(np.int32).max),
     "return": (-sys.float_info.max, sys.float_info.max),
     "under_limit": (0, 1),
@@ -69,25 +61,25 @@ RANGES: dict[str, tuple[float, float]] = {
 
 
 def require_known(path: Path) -> None:
-    """Check, before hours of runs, that a file name ends as a table in CSV does."""
-    if not path.name.lower().endswith((".csv", ".csv.gz")):
-        raise TableError(f"cannot use {path}: the name must end in .csv or .csv.gz")
+    """Check, before hours of runs, that a file name ends as a table does."""
+    if not path.name.lower().endswith((".jsonl", ".jsonl.gz")):
+        raise TableError(f"cannot use {path}: the name must end in .jsonl or .jsonl.gz")
 
 
 # Writing ----------------------------------------------------------------------------------------
 
 
 def export(figures: Iterable[FigureResult], path: Path, *, blocks: bool = False) -> int:
-    """Write all online runs of some figures and return the number of rows.
+    """Write all online runs of some figures and return their number.
 
     Parameters
     ----------
     figures : iterable of FigureResult
     path : Path
-        A name that ends in .csv or .csv.gz.
+        A name that ends in .jsonl or .jsonl.gz.
     blocks : bool
-        Write a row for the mean of each block of the figure instead of for each episode; blocks
-        are shorter where they would leave out the last episodes of a run.
+        Write the means of the blocks of the figure instead of every episode; blocks are shorter
+        where they would leave out the last episodes of a run.
     """
     require_known(path)
     curves: dict[str, tuple[CurveResult, int]] = {}
@@ -98,65 +90,99 @@ def export(figures: Iterable[FigureResult], path: Path, *, blocks: bool = False)
             _, other = curves.get(digest, (result, result.curve.episodes))
             block = figure.figure.block_of(result.curve.episodes) if blocks else 1
             curves[digest] = (result, math.gcd(block, other))
+    lines = [line for found in curves.values() if found[0].runs for line in _lines_of(*found)]
+    text = "".join(f"{line}\n" for line in lines).encode()
     path.parent.mkdir(parents=True, exist_ok=True)
-    rows = 0
-    with replacing(path) as temporary, temporary.open("wb") as raw:
-        # Without name and time stamp, equal tables give equal files.
-        compressed = path.name.lower().endswith(".gz")
-        packed = gzip.GzipFile("", "wb", fileobj=raw, mtime=0) if compressed else raw
-        with io.TextIOWrapper(packed, encoding="utf-8", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(COLUMNS)
-            for result, block in curves.values():
-                if result.curve.episodes and result.runs:
-                    for row in _rows_of(result, block):
-                        writer.writerow(row)
-                        rows += 1
-    return rows
+    with replacing(path) as temporary:
+        # Without a time stamp, equal tables give equal files.
+        packed = path.name.lower().endswith(".gz")
+        temporary.write_bytes(gzip.compress(text, mtime=0) if packed else text)
+    return len(lines)
 
 
-def _rows_of(result: CurveResult, block: int) -> Iterator[list[Any]]:
+def _lines_of(result: CurveResult, block: int) -> Iterator[str]:
+    if not result.curve.episodes:
+        return
     require_block(result.curve, result.block, block)
-    means = [block_means(result.arrays[name], block // result.block) for name in SERIES]
-    of_curve = [_written(getattr(result.curve, name)) for name in OF_CURVE]
+    means = {name: block_means(result.arrays[name], block // result.block) for name in SERIES}
+    of_curve = {name: getattr(result.curve, name) for name in OF_CURVE}
     for i, record in enumerate(result.records):
-        of_run = [_written(getattr(record, name)) for name in OF_RUN]
-        for j, point in enumerate(zip(*(series[i].tolist() for series in means), strict=True), 1):
-            yield [*of_curve, *of_run, j * block, *point]
-
-
-def _written(value: Any) -> Any:
-    return canonical(value) if isinstance(value, Mapping | tuple) else value
+        series = {name: values[i].tolist() for name, values in means.items()}
+        yield json.dumps(of_curve | record._asdict() | {"block": block} | series)
 
 
 # Reading ----------------------------------------------------------------------------------------
 
 
 def read_runs(path: Path) -> list[FinishedRun]:
-    """Read the runs of a table.
+    """Read the runs of a table that `export` wrote.
 
-    Parameters
-    ----------
-    path : Path
-        A table that `export` wrote. It leaves out evaluations of the greedy policy, so that runs
-        with evaluations are read as runs without.
-
-    Raises
-    ------
-    TableError
-        If the table is not one of `export`.
+    It leaves out evaluations of the greedy policy, so that runs with evaluations are read as runs
+    without. Anything else than such a table is a `TableError`.
     """
     require_known(path)
-
-    def identity(row: Row) -> list[str]:
-        return [row[name] for name in (*OF_CURVE, *OF_RUN)]
-
-    found = [_run(path, list(rows)) for _, rows in groupby(_rows(path), identity)]
+    opened: Any = gzip.open if path.name.lower().endswith(".gz") else open
+    try:
+        with opened(path, "rt", encoding="utf-8") as file:
+            found = [_run(f"{path}, line {n}", line) for n, line in enumerate(file, 1)]
+    except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
+        raise TableError(f"{path} cannot be read: {error}") from error
     if not found:
         raise TableError(
             f"{path} holds no runs. Those on logged samples, as on the chain, are not exported"
         )
     return found
+
+
+def _run(place: str, line: str) -> FinishedRun:
+    try:
+        given = json.loads(line)
+        canonical(given)  # no infinities
+        of_curve, of_record = (
+            {name: _value(given, name, kind) for name, kind in fields.items()}
+            for fields in (OF_CURVE, OF_RECORD)
+        )
+        if not re.fullmatch("[0-9a-f]{16}", of_record["code"]):
+            raise ValueError(f"code={of_record['code']!r} is not a version: 16 digits of 0 to f")
+        of_record["finished"] = _in_utc(of_record["finished"])
+        of_record["warnings"] = tuple(map(str, of_record["warnings"]))
+        curve, record = Curve(**of_curve), Record(**of_record)
+        arrays = {name: _series(given, name, curve.episodes, record.block) for name in SERIES}
+    except (ValueError, TypeError, RecursionError) as error:
+        raise TableError(f"{place} is not a run of --export: {error}") from error
+    return FinishedRun(curve, record, arrays)
+
+
+def _value(given: Any, name: str, kind: type) -> Any:
+    """A field of a run, which must have the right type; a number must be 0 or more."""
+    if not isinstance(given, dict) or name not in given:
+        raise ValueError(f"it has no {name}")
+    value = float(given[name]) if kind is float else given[name]
+    number = value if kind in (int, float) else 0
+    if type(value) is not kind or not 0 <= number <= LARGEST_COUNT:
+        raise ValueError(f"{name}={given[name]!r} is not a valid {kind.__name__}")
+    return value
+
+
+def _series(given: Any, name: str, episodes: int, block: int) -> Array:
+    """The numbers of all blocks of a run."""
+    values, (least, most) = np.array(_value(given, name, list), np.float64), RANGES[name]
+    if values.ndim != 1 or len(values) * block != episodes or not episodes:
+        raise ValueError(f"{name} has {len(values)} means of {block}, of {episodes} episodes")
+    for value in values[~((values >= least) & (values <= most))]:
+        raise ValueError(f"{name}={value:g} is not a number from {least:g} to {most:g}")
+    return values
+
+
+def _in_utc(text: str) -> str:
+    try:
+        finished = datetime.fromisoformat(text)
+        in_utc = finished.astimezone(UTC).isoformat(timespec="seconds")
+    except (ValueError, OverflowError) as error:
+        raise ValueError(f"finished={text!r} is not a time in ISO format") from error
+    if finished.tzinfo is None:
+        raise ValueError(f"finished={text!r} has no time zone")
+    return in_utc
 
 
 def compared(
@@ -189,98 +215,3 @@ def _agree(one: Arrays, other: Arrays) -> bool:
         if not np.allclose(ours, theirs, rtol=1e-9, atol=0.0):  # sums in another order
             return False
     return True
-
-
-def _run(path: Path, rows: Sequence[Row]) -> FinishedRun:
-    """One run, from all its rows."""
-    try:
-        of_curve, of_run = (
-            {name: _value(name, rows[0][name]) for name in names} for names in (OF_CURVE, OF_RUN)
-        )
-        curve = Curve(**of_curve)
-        ends = [_value("episode", row["episode"]) for row in rows]
-        _require_whole(ends, curve.episodes)
-        arrays = {name: np.array([_value(name, row[name]) for row in rows]) for name in SERIES}
-        if not re.fullmatch("[0-9a-f]{16}", of_run["code"]):
-            raise ValueError(f"code={of_run['code']!r} is not a version: 16 digits of 0 to f")
-        of_run["finished"] = _in_utc(of_run["finished"])
-        of_run["warnings"] = tuple(map(str, of_run["warnings"]))
-        return FinishedRun(curve, Record(**of_run, block=ends[0]), arrays)
-    except ValueError as error:
-        which = f"the run of {rows[0]['algorithm']} with seed {rows[0]['seed']!r}"
-        raise TableError(f"{path}: {which} cannot be used: {error}") from error
-
-
-def _require_whole(ends: Sequence[int], episodes: int) -> None:
-    """Blocks of equal length, in order, up to the end of the run."""
-    if ends == list(range(ends[0], episodes + 1, ends[0])) and ends[-1] == episodes:
-        return
-    few = ", ".join(map(str, ends if len(ends) < 5 else [*ends[:3], "...", ends[-1]]))
-    raise ValueError(
-        f"of its {episodes} episodes, it has rows that end with {few}. The rows of a run have to "
-        "stand together, in the order of episodes, each of them once"
-    )
-
-
-def _value(name: str, text: str) -> Any:
-    """The value of a column; a whole number may be written as 7.0."""
-    kind = COLUMNS[name]
-    if kind is str:
-        return text
-    if kind in (dict, list):
-        return _from_json(name, text, kind)
-    try:
-        value = int(text) if text.isdecimal() else float(text)
-    except ValueError:
-        value = math.nan
-    least, most = RANGES.get(name, (0, sys.float_info.max))
-    if not least <= value <= most or (kind is int and value % 1):
-        words = "a whole number" if kind is int else "a number"
-        raise ValueError(f"{name}={text!r} is not {words} from {least:g} to {most:g}")
-    return kind(value)
-
-
-def _from_json(name: str, text: str, kind: type) -> Any:
-    try:
-        value = json.loads(text)
-        canonical(value)  # no infinities
-    except ValueError as error:
-        raise ValueError(f"{name}={text!r} is not JSON ({error})") from error
-    if not isinstance(value, kind):
-        raise ValueError(f"{name}={text!r} is not a {kind.__name__}")
-    return value
-
-
-def _in_utc(text: str) -> str:
-    try:
-        finished = datetime.fromisoformat(text)
-        in_utc = finished.astimezone(UTC).isoformat(timespec="seconds")
-    except (ValueError, OverflowError) as error:
-        raise ValueError(f"finished={text!r} is not a time in ISO format") from error
-    if finished.tzinfo is None:
-        raise ValueError(f"finished={text!r} has no time zone")
-    return in_utc
-
-
-def _rows(path: Path) -> Iterator[Row]:
-    opened: Any = gzip.open if path.name.lower().endswith(".gz") else open
-    try:
-        with opened(path, "rt", encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(_lines(path, file), restval="")
-            names = reader.fieldnames or []
-            if absent := [name for name in COLUMNS if name not in names]:
-                raise TableError(
-                    f"{path} is not a table of --export: it has the columns "
-                    f"{', '.join(names) or 'none'}, and not {', '.join(absent)}"
-                )
-            yield from reader
-    except (OSError, EOFError, UnicodeDecodeError, csv.Error, zlib.error) as error:
-        raise TableError(f"{path} cannot be read: {error}") from error
-
-
-def _lines(path: Path, file: Iterable[str]) -> Iterator[str]:
-    """The lines of a file; the last one has to be complete: half a number is a number, too."""
-    for line in file:
-        if not line.endswith(("\n", "\r")):
-            raise TableError(f"{path} ends in the middle of a line: copy it once more")
-        yield line
