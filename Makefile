@@ -13,7 +13,7 @@ help: ## list the targets
 $(STAMP): pyproject.toml constraints.txt
 	@test -d $(VENV) || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
-	  --editable '.[cluster,data,dev,explore,minari,onnx,render,serve,tensorboard]'
+	  --editable '.[cluster,data,deep,dev,explore,minari,onnx,render,serve,tensorboard]'
 	@touch $@
 
 demo: $(STAMP) ## compare RBLSPI with online LSPI on the sparse mountain car, with pictures, in two minutes

@@ -14,14 +14,17 @@ import numpy as np
 import pytest
 
 import rblspi
-from rblspi import LSPI, RBLSPI, Agent, OneHot, OnlineLSPI
+from rblspi import LSPI, RBLSPI, Agent, OneHot, OnlineLSPI, registry
 from rblspi.features import basis_from_text
 from rblspi.online.factory import default_for
 from rblspi.registry import BASES, OURS, Algorithm, algorithm, algorithms, class_of, loaded, name_of
 
+#: what learns from five numbers and more
+MANY_NUMBERS = "deep-q" if algorithm("deep-q").available else "optimistic-lsvi"
+
 
 def test_every_algorithm_of_ours_is_registered_by_its_class() -> None:
-    classes = {record.name: record.load() for record in OURS}
+    classes = {record.name: record.load() for record in OURS if record.available}
     for name, kind in classes.items():
         assert algorithm(name) is algorithms()[name]
         assert kind is getattr(rblspi, kind.__name__)
@@ -42,7 +45,7 @@ def test_settings_are_the_arguments_that_have_no_place_of_their_own() -> None:
     assert settings["update_every"] == 20
     assert algorithm("online-lspi").settings()["on_policy"] is True
     assert algorithm("blspi").settings()["pessimism"] == 0.0
-    for record in OURS:
+    for record in filter(lambda record: record.available, OURS):
         own = {"env", "basis", "seed", "actions", "observation_space", "initial_policy"}
         assert own.isdisjoint(record.settings())
 
@@ -175,7 +178,8 @@ def test_a_table_of_observations_is_learnt_by_counting_and_others_with_features(
     assert default_for(spaces.Discrete(10**6)).name == "optimistic-lsvi"
     assert default_for(spaces.Discrete(500), basis=OneHot()).name == "optimistic-lsvi"
     assert default_for(spaces.Box(-1.0, 1.0, (2,))).name == "fitted-rmax"
-    assert default_for(spaces.Box(-1.0, 1.0, (5,))).name == "optimistic-lsvi"
+    assert default_for(spaces.Box(-1.0, 1.0, (5,))).name == MANY_NUMBERS
+    assert default_for(spaces.Box(-1.0, 1.0, (2,)), basis=rblspi.Network()).name == "deep-q"
     angles = spaces.Box(-np.pi, np.pi, (2,), np.float64)
     assert default_for(angles).name == "fitted-rmax"
 
@@ -186,10 +190,20 @@ def test_the_cosine_and_the_sine_of_an_angle_are_one_number() -> None:
     joints = np.column_stack([np.cos(turns[:, 0]), np.sin(turns), np.cos(turns[:, 1]), rest])
     wide = gym.spaces.Box(-1.0, 1.0, (6,))
     assert default_for(wide, lambda: joints).name == "fitted-rmax"
-    assert default_for(wide, lambda: np.roll(joints, 3, axis=1)).name == "optimistic-lsvi"
-    assert default_for(wide).name == "optimistic-lsvi"
+    assert default_for(wide, lambda: np.roll(joints, 3, axis=1)).name == MANY_NUMBERS
+    assert default_for(wide).name == MANY_NUMBERS
     more = np.column_stack([joints, rest[:, 0]])
-    assert default_for(gym.spaces.Box(-1.0, 1.0, (7,)), lambda: more).name == "optimistic-lsvi"
+    assert default_for(gym.spaces.Box(-1.0, 1.0, (7,)), lambda: more).name == MANY_NUMBERS
+
+
+def test_without_its_packages_an_algorithm_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(registry, "find_spec", lambda module: None)
+    assert default_for(gym.spaces.Box(-1.0, 1.0, (5,))).name == "optimistic-lsvi"
+    assert "pip install 'rblspi[deep]'" in capsys.readouterr().err
+    with pytest.raises(ImportError, match=r"deep-q needs jax and optax: pip install 'rblspi\[deep"):
+        algorithm("deep-q").load()
 
 
 # The factory --------------------------------------------------------------------------------------
@@ -201,7 +215,7 @@ def test_the_cosine_and_the_sine_of_an_angle_are_one_number() -> None:
         ("FrozenLake-v1", rblspi.OPSRL),
         ("CartPole-v1", rblspi.FittedRmax),
         ("Acrobot-v1", rblspi.FittedRmax),
-        ("LunarLander-v3", rblspi.OptimisticLSVI),
+        ("LunarLander-v3", algorithm(MANY_NUMBERS).load()),
     ],
 )
 def test_the_factory_makes_the_agent_that_suits_the_observations(env: str, kind: type) -> None:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from rblspi.features import Fourier as Fourier
     from rblspi.features import FunctionBasis as FunctionBasis
     from rblspi.features import Multilinear as Multilinear
+    from rblspi.features import Network as Network
     from rblspi.features import OneHot as OneHot
     from rblspi.features import Polynomial as Polynomial
     from rblspi.features import RandomFourier as RandomFourier
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from rblspi.online.baselines.psrl import PSRL as PSRL
     from rblspi.online.baselines.rlsvi import RLSVI as RLSVI
     from rblspi.online.baselines.rmax_lspi import RmaxLSPI as RmaxLSPI
+    from rblspi.online.deep_q import DeepQ as DeepQ
     from rblspi.online.factory import agent as agent
     from rblspi.online.fitted_rmax import FittedRmax as FittedRmax
     from rblspi.online.opsrl import OPSRL as OPSRL

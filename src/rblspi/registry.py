@@ -16,6 +16,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any, Literal, TypeVar
 
 from rblspi.core.entry_points import installed
@@ -52,7 +53,11 @@ BASES = {
     "tiles": "rblspi.features.tiles:TileCoding",
     "multilinear": "rblspi.features.multilinear:Multilinear",
     "onehot": "rblspi.features.one_hot:OneHot",
+    "network": "rblspi.features.network:Network",
 }
+
+#: packages of the optional extras that algorithms need
+EXTRAS = {"deep": ("jax", "optax")}
 
 Class = TypeVar("Class")
 
@@ -80,6 +85,8 @@ class Algorithm:
         Its name in figures; by default ``name``.
     baseline : bool
         Whether figures draw it as a baseline.
+    needs : str
+        The optional extra of this package that it needs, if it needs one.
     """
 
     name: str
@@ -87,6 +94,12 @@ class Algorithm:
     learns: Literal["online", "policy", "values"]
     label: str = ""
     baseline: bool = False
+    needs: str = ""
+
+    @property
+    def available(self) -> bool:
+        """Whether the packages of the extra that it needs are installed."""
+        return all(find_spec(module) is not None for module in EXTRAS.get(self.needs, ()))
 
     @property
     def online(self) -> bool:
@@ -94,7 +107,18 @@ class Algorithm:
         return self.learns == "online"
 
     def load(self) -> Any:
-        """Its class."""
+        """Its class.
+
+        Raises
+        ------
+        ImportError
+            If a package that it needs is not installed.
+        """
+        if not self.available:
+            raise ImportError(
+                f"{self.name} needs {' and '.join(EXTRAS[self.needs])}: "
+                f"pip install 'rblspi[{self.needs}]'"
+            )
         return loaded(self.target)
 
     def settings(self) -> dict[str, Any]:
@@ -113,9 +137,9 @@ class Algorithm:
                 raise ValueError(f"{self.name} has no setting {name!r}: {hint}")
 
 
-def _ours(name: str, module: str, label: str, baseline: bool = False) -> Algorithm:
+def _ours(name: str, module: str, label: str, baseline: bool = False, **more: str) -> Algorithm:
     """An algorithm of this package that learns online."""
-    return Algorithm(name, f"rblspi.online.{module}", "online", label, baseline)
+    return Algorithm(name, f"rblspi.online.{module}", "online", label, baseline, **more)
 
 
 OURS = (
@@ -123,6 +147,7 @@ OURS = (
     _ours("opsrl", "opsrl:OPSRL", "OPSRL"),
     _ours("fitted-rmax", "fitted_rmax:FittedRmax", "Fitted R-max"),
     _ours("optimistic-lsvi", "optimistic_lsvi:OptimisticLSVI", "optimistic LSVI"),
+    _ours("deep-q", "deep_q:DeepQ", "deep Q-learning", needs="deep"),
     _ours("online-lspi", "baselines.online_lspi:OnlineLSPI", "online LSPI", baseline=True),
     _ours("rlsvi", "baselines.rlsvi:RLSVI", "RLSVI"),
     _ours("lsvi-ucb", "baselines.lsvi_ucb:LSVIUCB", "LSVI-UCB"),

@@ -20,7 +20,7 @@ from gymnasium.vector import SyncVectorEnv
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rblspi import Agent, LinearPolicy, Multilinear, evaluate
+from rblspi import Agent, LinearPolicy, Multilinear, Network, evaluate
 from rblspi.core.archive import FileError
 from rblspi.registry import OURS, Algorithm
 from rblspi.rollout.memory import TERMINATED
@@ -30,6 +30,7 @@ from tests.support.masked import ACTIONS, STATES, Masked
 from tests.support.points import Points
 
 TABLE, NUMBERS = "rblspi/DeepSeaStochastic-v0", "rblspi/PuddleWorld-v0"
+BOTH = TABLE, NUMBERS
 STEPS = 170
 #: by algorithm and environment, the error that says why they do not go together
 REFUSES = {
@@ -39,7 +40,8 @@ REFUSES = {
 }
 #: by algorithm and environment, the basis that it needs, or a coarse one where it takes long
 BASES = {("fitted-rmax", TABLE): Multilinear(4), ("lbrl", NUMBERS): Multilinear(2)}
-ONLINE = [record for record in OURS if record.online]
+BASES |= {(record.name, name): Network(8) for record in OURS if record.needs for name in BOTH}
+ONLINE = [record for record in OURS if record.online and record.available]
 
 
 def make(record: Algorithm, env: Any, name: str = "", **given: Any) -> Agent:
@@ -296,7 +298,8 @@ def test_it_says_which_observations_it_needs(record: str, name: str) -> None:
 def test_numbers_as_actions_are_the_points_of_a_grid(record: Algorithm) -> None:
     """By the bit as if a wrapper offered the points; `FittedRmax` knows how near they are."""
     environments = gym.make("Pendulum-v1"), Points(gym.make("Pendulum-v1"))
-    one, other = (record.load()(e, Multilinear(3), seed=0).learn(STEPS) for e in environments)
+    basis = Network(8) if record.needs else Multilinear(3)
+    one, other = (record.load()(e, basis, seed=0).learn(STEPS) for e in environments)
     assert one.actions == 5
     assert_same_bits(one, other)
 

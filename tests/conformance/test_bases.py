@@ -19,6 +19,7 @@ import pytest
 from rblspi import (
     Fourier,
     Multilinear,
+    Network,
     OneHot,
     Polynomial,
     RandomFourier,
@@ -27,6 +28,7 @@ from rblspi import (
 )
 from rblspi.core.types import Array
 from rblspi.features import BASES, Basis, basis_from_settings, basis_from_text, basis_to_text
+from rblspi.features.network import as_text
 from tests.support.values import any_policy
 
 BOX = gym.spaces.Box(np.array([-1.2, -1.0, 0.0]), np.array([0.5, 1.0, 2.0]), dtype=np.float64)
@@ -38,6 +40,9 @@ VARIANTS: list[tuple[Basis, gym.Space[Any]]] = [
     (RBFGrid((3, 2, 4), angles=(0, 2)), BOX),
     (RandomFourier(20, angles=(1,)), BOX),
     (OneHot(joint=True), CELLS),
+    (Network((8, 4), mean=(1.0, 0.0, 2.0), std=0.5, seed=3), BOX),
+    (Network(5), CELLS),
+    (Network(2, weights=as_text(np.arange(8.0))), BOX),
     (OneHot(), gym.spaces.Discrete(5, start=3)),
     (Polynomial(3, scale=2.0), BOX),
     (Fourier((2, 1, 3)), BOX),

@@ -54,7 +54,10 @@ def list_(
     if what in (None, "algorithms"):
         for algorithm in algorithms().values():
             title = f"{_WHERE[algorithm.learns]} {algorithm.name}"
-            _table(console, title, algorithm.load().__doc__, algorithm.settings())
+            if algorithm.available:
+                _table(console, title, algorithm.load().__doc__, algorithm.settings())
+            else:
+                _table(console, title, f"Needs pip install 'rblspi[{algorithm.needs}]'.", {})
 
 
 def _environments(console: Any) -> None:

@@ -50,7 +50,7 @@ class Plan(NamedTuple):
             "--algo",
             help="See rblspi list.",
             show_default="opsrl for discrete observations, fitted-rmax for one to four numbers, "
-            "else, and with --basis, optimistic-lsvi",
+            "deep-q for more (needs JAX), else, and with --basis, optimistic-lsvi",
             autocompletion=options.algorithms(online=True),
         ),
     ] = None

@@ -13,6 +13,7 @@ from rblspi.features.custom import FunctionBasis, TransformerBasis
 from rblspi.features.default import default_basis, with_bounds
 from rblspi.features.fourier import Fourier
 from rblspi.features.multilinear import Multilinear
+from rblspi.features.network import Network
 from rblspi.features.one_hot import OneHot
 from rblspi.features.polynomial import Polynomial
 from rblspi.features.random_fourier import RandomFourier
@@ -27,6 +28,7 @@ __all__ = [
     "Fourier",
     "FunctionBasis",
     "Multilinear",
+    "Network",
     "OneHot",
     "Polynomial",
     "RBFGrid",

@@ -112,3 +112,5 @@ def _stage(code: int, parameters: Vector, given: Vector, out: Vector) -> None:
         primitives.evaluate_bumps(parameters, given, out)
     elif code == primitives.PRODUCTS:
         primitives.evaluate_products(parameters, given, out)
+    elif code == primitives.NORMAL_RECTIFIER:
+        primitives.evaluate_normal_rectifier(parameters, given, out)

@@ -21,7 +21,7 @@ from rblspi.core.types import Integers, Matrix, Vector
 
 #: codes of the evaluators; see `composition`
 SCALE, TURNS, AFFINE, WAVES, COSINES, MONOMIALS = range(6)
-GAUSSIANS, BUMPS, PRODUCTS, INTERPOLATION, CELLS = range(6, 11)
+GAUSSIANS, BUMPS, PRODUCTS, INTERPOLATION, CELLS, NORMAL_RECTIFIER = range(6, 12)
 
 #: kinds of coordinates: a component on a line, one on a circle, or the angle of two components
 LINE, CIRCLE, PAIR = 0, 1, 2
@@ -209,6 +209,38 @@ def _emit_waves(count: int, graph: Graph, x: str) -> str:
     scale = np.array(1.0 / math.sqrt(count))
     found = (graph("Mul", graph(wave, x), scale) for wave in ("Cos", "Sin"))
     return graph("Concat", *found, axis=1)
+
+
+#: added to the variance of a layer, whose numbers may all be the same
+_LEAST_VARIANCE = 1e-5
+
+
+def normal_rectifier(count: int) -> Stage:
+    """max(0, (x_i - mean x) / (var x + 10^-5)^1/2): layer normalisation, then a rectifier."""
+    return Stage(NORMAL_RECTIFIER, np.empty(0), count, partial(_emit_normal_rectifier, count))
+
+
+@jit_borrowing
+def evaluate_normal_rectifier(parameters: Vector, given: Vector, out: Vector) -> None:
+    """There are no parameters."""
+    m = len(given)
+    mean = variance = 0.0
+    for i in range(m):
+        mean += given[i] / m
+    for i in range(m):
+        variance += (given[i] - mean) * (given[i] - mean) / m
+    slope = 1.0 / math.sqrt(variance + _LEAST_VARIANCE)
+    for i in range(m):
+        out[i] = max(0.0, slope * (given[i] - mean))
+
+
+def _emit_normal_rectifier(count: int, graph: Graph, x: str) -> str:
+    def mean(y: str) -> str:
+        return graph("MatMul", y, np.full((count, 1), 1.0 / count))
+
+    centred = graph("Sub", x, mean(x))
+    variance = graph("Add", mean(graph("Mul", centred, centred)), np.array(_LEAST_VARIANCE))
+    return graph("Max", graph("Div", centred, graph("Sqrt", variance)), np.array(0.0))
 
 
 def cosines(orders: Sequence[int]) -> Stage:

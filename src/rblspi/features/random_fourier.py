@@ -79,13 +79,13 @@ class RandomFourier(Basis):
             )
         self._require_feasible(size + 1)
         along = np.repeat(width, np.where(circular, 2, 1))
-        frequencies = _normal_draws(self.seed, (len(along), size // 2)) / along[:, None]
+        frequencies = normal_draws(self.seed, (len(along), size // 2)) / along[:, None]
         units = scale(low, 1.0 / (high - low)), turns(np.where(circular, CIRCLE, LINE))
         phases = affine(frequencies), waves(size // 2)
         return composed(observation_shape(space), *units, *phases, one=True)
 
 
-def _normal_draws(seed: int, shape: tuple[int, int]) -> Matrix:
+def normal_draws(seed: int, shape: tuple[int, int]) -> Matrix:
     """Standard normal numbers, from bits that NumPy promises never to change."""
     (checked,) = counts_per_dimension("seed", seed, 1, least=0)
     bits = np.random.PCG64(checked).random_raw(shape[0] * shape[1])

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from rblspi.core.progress import say
 from rblspi.environments.lookup import EnvironmentLike, make
 from rblspi.environments.spaces import input_size, limits, states_of
-from rblspi.features import BasisLike
+from rblspi.features import BasisLike, Network
 from rblspi.features.bounds import find_angles
 from rblspi.online.agent import Agent
 from rblspi.registry import Algorithm
@@ -78,12 +79,13 @@ def default_for(
 
     `OPSRL` where there are at most `MOST_STATES` different observations: it counts what followed
     what, and explores further than any agent with features. `FittedRmax` where they are up to
-    `MOST_NUMBERS` numbers: it plans on a grid. Otherwise, and over a ``basis`` of the user's,
+    `MOST_NUMBERS` numbers: it plans on a grid. `DeepQ`, if JAX is installed, where they are more
+    numbers, and over a `Network`. Otherwise, and over another ``basis`` of the user's,
     `OptimisticLSVI`. The cosine and the sine of an angle count as one number, if ``scout``, which
     returns observations of the environment, shows that they are.
     """
     if basis is not None:
-        return registered("optimistic-lsvi")
+        return registered("deep-q" if isinstance(basis, Network) else "optimistic-lsvi")
     states = states_of(observation_space)
     if states is not None:
         return registered("opsrl" if states <= MOST_STATES else "optimistic-lsvi")
@@ -91,4 +93,15 @@ def default_for(
     if scout is not None and MOST_NUMBERS < numbers <= 2 * MOST_NUMBERS:
         angles = find_angles(*limits(observation_space), scout)
         numbers -= sum(isinstance(angle, tuple) for angle in angles)
-    return registered("fitted-rmax" if numbers <= MOST_NUMBERS else "optimistic-lsvi")
+    return registered("fitted-rmax") if numbers <= MOST_NUMBERS else _of_many_numbers()
+
+
+def _of_many_numbers() -> Algorithm:
+    learnt = registered("deep-q")
+    if learnt.available:
+        return learnt
+    say(
+        "from five numbers on, deep-q learns better policies: pip install 'rblspi[deep]'. "
+        "Without it, optimistic-lsvi learns"
+    )
+    return registered("optimistic-lsvi")

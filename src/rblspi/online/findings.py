@@ -114,8 +114,8 @@ def no_reward(case: Case) -> Iterator[Finding]:
         "It has never seen a reward that tells good from bad.",
         f"all {case.seen:,} rewards were {value:g}, and {ended}",
         "longer episodes or more steps; an agent that explores far (--algo opsrl for discrete "
-        "observations, fitted-rmax for one to four numbers, else optimistic-lsvi); a reward on the "
-        "way to the goal",
+        "observations, fitted-rmax for one to four numbers, optimistic-lsvi for your own basis); a "
+        "reward on the way to the goal",
     )
 
 
