@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from rblspi import Agent
-from rblspi.cli import parsing, plan
+from rblspi.cli import options, plan
 from rblspi.cli.saved import Selection
 from tests.chaos.trial import HEARING
 from tests.support.command import run, said
@@ -304,7 +304,7 @@ def test_output_that_nobody_reads_to_its_end_is_no_error():
 def test_values_are_literals_or_text():
     read = {"3": 3, "1e-3": 1e-3, "true": True, "None": None, "episode": "episode"}
     read |= {"(1, 2)": (1, 2), "[0.5]": [0.5], "'3'": "3", "__import__('os')": "__import__('os')"}
-    assert {text: parsing.value(text) for text in read} == read
+    assert {text: options.value(text) for text in read} == read
 
 
 def test_settings_survive_writing_and_reading(tmp_path):

@@ -73,7 +73,7 @@ def test_served_decisions_are_points_and_become_transitions(numbers, tmp_path):
     )
     states = np.random.default_rng(1).uniform(-1.0, 1.0, (20, 2)).tolist()
     with Decisions(policy, tmp_path / "log.db") as decisions:
-        made = decisions.act_many(states)
+        made = decisions.start_acting(states).result()
         for one, after in zip(made, states[1:] + states[:1], strict=True):
             decisions.record(one.id, 1.0, after)
     with Decisions(policy, tmp_path / "log.db") as again:  # the log is of the same actions

@@ -70,12 +70,12 @@ def test_episodes_that_alternate_become_the_transitions_of_each(path):
 def test_the_same_outcome_counts_once(path):
     state = {"stock": 0.5, "weekday": "Mon"}
     with Decisions(shop_policy(), path) as decisions:
-        first, second = decisions.act_many([state, state])
+        first, second = decisions.start_acting([state, state]).result()
         assert decisions.record(first.id, 1.5, state)
         assert not decisions.record(first.id, 1.5, state)
         outcome = {"id": second.id, "next_state": state}
         twice = [outcome | {"reward": 2}, outcome | {"reward": 2.0}]
-        assert decisions.record_many(twice) == 1
+        assert decisions.start_recording(twice).result() == 1
     with Decisions(shop_policy(), path) as decisions:  # and also after the end of the process
         assert not decisions.record(second.id, 2.0, {"weekday": "Mon", "stock": "0.5"})
         with pytest.raises(ValueError, match="has another outcome already, which stays"):
@@ -105,15 +105,15 @@ def test_the_same_outcome_counts_once(path):
 def test_outcomes_are_checked_and_recorded_together(path, wrong, message):
     state = {"stock": 0.5, "weekday": "Mon"}
     with Decisions(shop_policy(), path) as decisions:
-        first, second = decisions.act_many([state, state])
+        first, second = decisions.start_acting([state, state]).result()
         good = {"id": first.id, "reward": 1.0, "next_state": state}
         bad = good | {"id": second.id} | wrong
         bad["id"] = bad["id"].replace("LOG", first.id.partition("-")[0])
         with pytest.raises(ValueError, match=r"outcomes\[1\]: .*" + message):
-            decisions.record_many([good, bad])
+            decisions.start_recording([good, bad]).result()
         assert decisions.counts == {"decisions": 2, "outcomes": 0}
         with pytest.raises(ValueError, match=message):
-            decisions.record_many([bad])
+            decisions.start_recording([bad]).result()
 
 
 def test_states_are_kept_as_plain_data(path):
@@ -125,10 +125,10 @@ def test_states_are_kept_as_plain_data(path):
         {"weekday": "Wed", "stock": np.int64(1)},
     ]
     with Decisions(policy, path) as decisions:
-        for decision, state in zip(decisions.act_many(given), given, strict=True):
+        for decision, state in zip(decisions.start_acting(given).result(), given, strict=True):
             decisions.record(decision.id, 0.0, state)
         with pytest.raises(ValueError, match=r"states\[1\]: weekday='Sun' is not in the log"):
-            decisions.act_many([given[0], {"weekday": "Sun", "stock": 1.0}])
+            decisions.start_acting([given[0], {"weekday": "Sun", "stock": 1.0}]).result()
         with pytest.raises(ValueError, match=r"episode='xxx.*' must be text of at most 200"):
             decisions.act(given[0], episode="x" * 201)
     kept = [(s["stock"], s["weekday"]) for s in transitions_in(path)["state"]]
@@ -192,7 +192,7 @@ def whole_log(path):
     """A log of three decisions, of which two have outcomes."""
     state = {"stock": 0.5, "weekday": "Mon"}
     with Decisions(shop_policy(), path) as decisions:
-        made = decisions.act_many([state] * 3, ["Größe", None, "\0"])
+        made = decisions.start_acting([state] * 3, ["Größe", None, "\0"]).result()
         for decision, reward in zip(made[1:], (1.0, -0.0), strict=True):
             decisions.record(decision.id, reward, state)
     return path
@@ -280,7 +280,7 @@ def test_a_full_disk_leaves_the_log_as_it_was(path):
         database = decisions._commits._connection
         database.execute("PRAGMA max_page_count = 10")
         with pytest.raises(OSError, match=r"decisions\.db cannot be written: .* disk is full"):
-            decisions.act_many([state] * 1000)
+            decisions.start_acting([state] * 1000).result()
         database.execute("PRAGMA max_page_count = 1000000")
         assert decisions.act(state).id.partition("-")[2] == "1"
         assert decisions.counts == {"decisions": 1, "outcomes": 0}

@@ -61,8 +61,9 @@ def collect(
 def _act(policy: str, explore: bool, env: gym.Env[Any, Any]) -> Act | None:
     if policy == "random":
         return None
-    chosen = Selection(Path(policy)).load(env).policy(explore)
-    return lambda seen, **masks: chosen.predict(seen, deterministic=not explore, **masks)[0]
+    from rblspi.rollout.evaluate import act_of
+
+    return act_of(Selection(Path(policy)).load(env).policy(explore), explore)
 
 
 COMMAND = Command(collect, "CartPole-v1 --transitions 10000 --out logs.parquet")

@@ -351,9 +351,9 @@ def _print_coverage(estimator: Any, data: Any, env: gym.Env[Any, Any] | None) ->
         where, states = "next in the data", next(iter(data)).next_observations[:_STATES]
     else:
         from rblspi.rollout import collect
-        from rblspi.rollout.evaluate import greedy_act
+        from rblspi.rollout.evaluate import act_of
 
-        visited = next(collect(env, _STATES, greedy_act(estimator.policy(env)), seed=0))
+        visited = next(collect(env, _STATES, act_of(estimator.policy(env)), seed=0))
         where, states = "visited by the policy", visited.observations
     print(f"coverage, {where}: {coverage(estimator, states)}")
 

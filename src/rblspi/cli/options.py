@@ -1,22 +1,83 @@
-"""Options and arguments that several commands share, and what the Tab key suggests for them.
+"""Options and arguments that several commands share: how they are read, and what Tab suggests.
 
-``rblspi --install-completion`` sets up the Tab key for the shell that is running.
+No text is ever evaluated: a value is a literal or a text. ``rblspi --install-completion`` sets up
+the Tab key for the shell that is running.
 """
 
 from __future__ import annotations
 
+import ast
+import json
+import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias
 
-from typer import Argument, Option
+from typer import Argument, BadParameter, Option
 
 from rblspi import registry
-from rblspi.cli import parsing
+from rblspi.core.archive import short
 
 if TYPE_CHECKING:
     from rblspi.cli.saved import Saved
     from rblspi.plotting.domain import Domain
+
+
+# What was typed ----------------------------------------------------------------------------------
+
+_WORDS = {"true": True, "false": False, "none": None, "null": None}
+
+
+class Assignment(NamedTuple):
+    """A setting that was typed as ``name=value``; several of them make a dict."""
+
+    name: str
+    value: Any
+
+
+def value(text: str) -> Any:
+    """Read a literal of Python or JSON that a file can hold; anything else is a text."""
+    try:
+        found = ast.literal_eval(text)
+        json.dumps(found)
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return _WORDS.get(text.lower(), text)
+    return found
+
+
+def _assignment(text: str) -> Assignment:
+    """Read ``name=value``."""
+    name, equals, given = text.partition("=")
+    if not equals or not name.strip():
+        raise BadParameter(f"{text!r} is not of the form name=value: put = between them")
+    read = value(given.strip())
+    if isinstance(read, int) and not -(2**63) <= read < 2**63:
+        raise BadParameter(f"{short(text)} is too large a number: 64 bits must do")
+    return Assignment(name.strip().replace("-", "_"), read)
+
+
+def _numbers(text: str) -> list[float]:
+    """Read numbers with commas between them."""
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise BadParameter(f"{text} must be numbers with commas between them") from None
+
+
+def _words(text: str) -> list[str]:
+    """Read names with commas between them."""
+    return [part.strip() for part in text.split(",")]
+
+
+def _grid(text: str) -> tuple[int, int]:
+    """Read the number of rows and of columns."""
+    found = re.fullmatch(r"(\d+)[x×](\d+)", text.strip())
+    if found is None:
+        raise BadParameter(f"{text} must be rows and columns: 4x12")
+    return int(found[1]), int(found[2])
+
+
+# What Tab suggests --------------------------------------------------------------------------------
 
 
 def suggest(names: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
@@ -42,6 +103,8 @@ def algorithms(online: bool) -> Callable[[str], list[str]]:
     return suggest(lambda: (a.name for a in registry.algorithms().values() if a.online is online))
 
 
+# Options and arguments ----------------------------------------------------------------------------
+
 _ENVIRONMENT: Any = {"metavar": "ENV_ID", "autocompletion": suggest(environments)}
 _ANY_ENVIRONMENT: Any = {"help": "Any Gymnasium id; module:EnvId imports first.", **_ENVIRONMENT}
 
@@ -55,11 +118,11 @@ EnvironmentOption: TypeAlias = Annotated[
     Option("--env", help="Another environment; module:EnvId imports it.", **_ENVIRONMENT),
 ]
 EnvironmentSettings: TypeAlias = Annotated[
-    list[parsing.Assignment] | None,
+    list[Assignment] | None,
     Option(
         "--env-set",
         metavar="NAME=VALUE",
-        parser=parsing.assignment,
+        parser=_assignment,
         help="An argument of the environment; repeatable.",
     ),
 ]
@@ -70,11 +133,11 @@ Wrap: TypeAlias = Annotated[
     ),
 ]
 Settings: TypeAlias = Annotated[
-    list[parsing.Assignment] | None,
+    list[Assignment] | None,
     Option(
         "--set",
         metavar="NAME=VALUE",
-        parser=parsing.assignment,
+        parser=_assignment,
         help="A setting of the algorithm; repeatable.",
     ),
 ]
@@ -134,18 +197,16 @@ class Drawing(NamedTuple):
         Any,
         Option(
             metavar="NUMBERS",
-            parser=parsing.numbers,
+            parser=_numbers,
             help="A point that all slices contain: 0,0.5.",
         ),
     ] = None
     names: Annotated[
         Any,
-        Option(
-            metavar="NAMES", parser=parsing.words, help="Names of the dimensions: position,speed."
-        ),
+        Option(metavar="NAMES", parser=_words, help="Names of the dimensions: position,speed."),
     ] = None
     grid: Annotated[
-        Any, Option(metavar="ROWSxCOLUMNS", parser=parsing.grid, help="States are cells: 4x12.")
+        Any, Option(metavar="ROWSxCOLUMNS", parser=_grid, help="States are cells: 4x12.")
     ] = None
     data: Annotated[
         str | None, Option(metavar="LOG", help="The log of a policy, to show where its data are.")

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 from typer import Option
 
 from rblspi.cli import options
-from rblspi.cli.parsing import Assignment
 from rblspi.cli.saved import AGENT, Selection
 from rblspi.core import check, toml
 from rblspi.core.files import write_text
@@ -130,7 +129,7 @@ class Plan(NamedTuple):
         merged = file | given
         for table in _TABLES:
             both = file.get(table, {}) | dict(given.get(table, ()))
-            merged[table] = [Assignment(*item) for item in both.items()]
+            merged[table] = [options.Assignment(*item) for item in both.items()]
         for goal in _GOALS:
             if goal in merged:
                 check.count(goal, merged[goal])

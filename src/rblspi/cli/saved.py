@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import gymnasium as gym
 
 from rblspi.cli import options
-from rblspi.cli.parsing import Assignment
 from rblspi.environments.lookup import make, make_described, wrapped
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ AGENT, POLICY = "agent.npz", "policy.npz"
 
 
 def environment(
-    name: str, settings: Iterable[Assignment] | None, wrap: Iterable[str] | None = None
+    name: str, settings: Iterable[options.Assignment] | None, wrap: Iterable[str] | None = None
 ) -> gym.Env[Any, Any]:
     """Make an environment by the name that the user typed, inside the wrappers that they typed.
 

@@ -43,12 +43,13 @@ def watch(
     target = out or saved.file.with_name("episode.gif")
     if target.suffix not in (".gif", ".mp4"):
         raise ValueError(f"--out {target} must end in .gif or .mp4")
+    from rblspi.rollout.evaluate import act_of
+
     loaded = saved.load()
     policy = loaded.policy(explore)
     own = loaded.env or getattr(loaded.actor, "env", None) or policy.make_environment()
     with _rendered(own, saved.wrap) as stage:
-        act = lambda o, **masks: policy.predict(o, deterministic=not explore, **masks)[0]  # noqa: E731
-        frames = _film(stage, act, episodes, steps, seed)
+        frames = _film(stage, act_of(policy, explore), episodes, steps, seed)
         rate = fps or int(stage.metadata.get("render_fps") or 30)
     target.parent.mkdir(parents=True, exist_ok=True)
     with replacing(target) as temporary:

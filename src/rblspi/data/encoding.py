@@ -11,6 +11,7 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from rblspi.core.archive import short
 from rblspi.core.types import Array, Matrix
 
 #: text that is a number, and words that are no value in a column of numbers
@@ -178,12 +179,6 @@ Naming: TypeAlias = tuple[Encoding | None, ActionNames]
 def points_of(names: ActionNames) -> tuple[float, ...]:
     """The names of actions if these are numbers, else ()."""
     return tuple(name for name in names if isinstance(name, float))
-
-
-def short(value: Any) -> str:
-    """A value as it is written, but not the whole of a long one."""
-    text = repr(value)
-    return text if len(text) <= 100 else f"{text[:97]}..."
 
 
 def in_order(words: Iterable[str]) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ from rblspi.environments.spaces import (
 )
 from rblspi.features.bounds import bounds
 from rblspi.policies.linear import LinearPolicy
-from rblspi.rollout.evaluate import Actor, environment_for, greedy_act, policy_of
+from rblspi.rollout.evaluate import Actor, act_of, environment_for, policy_of
 from rblspi.rollout.steps import episodes as play
 
 #: names of the dimensions and of the actions of known environments, by a part of their id
@@ -220,7 +220,7 @@ def find(
 
 def _visited(policy: LinearPolicy, env: gym.Env[Any, Any], seed: int) -> list[Matrix]:
     """Observations in a few episodes of the policy."""
-    played = play(env, greedy_act(policy), _EPISODES, seed=seed, longest=_LONGEST - 1)
+    played = play(env, act_of(policy), _EPISODES, seed=seed, longest=_LONGEST - 1)
     paths = [[s.observation for s in steps] + [steps[-1].next_observation] for steps in played]
     space = env.observation_space
     return [np.array([as_vector(space, observation) for observation in path]) for path in paths]

@@ -116,9 +116,9 @@ def values_of(actor: Actor) -> ValuePosterior:
     return values.values_of(actor.value_posterior() if agent else actor)
 
 
-def greedy_act(policy: LinearPolicy) -> Act:
+def act_of(policy: LinearPolicy, explore: bool = False) -> Act:
     """The policy as a function of one observation, for `rollout`."""
-    return lambda observation, **masks: policy.predict(observation, deterministic=True, **masks)[0]
+    return lambda seen, **masks: policy.predict(seen, deterministic=not explore, **masks)[0]
 
 
 def environment_for(

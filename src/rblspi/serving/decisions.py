@@ -143,19 +143,13 @@ class Decisions:
             The name of the decision's episode, such as a customer or a day. Decisions of an episode
             follow one another in the log, even if several episodes alternate.
         """
-        (decision,) = self.act_many([state], [episode])
+        (decision,) = self.start_acting([state], [episode]).result()
         return decision
-
-    def act_many(
-        self, states: Sequence[Any], episodes: Sequence[str | None] | None = None
-    ) -> list[Decision]:
-        """Decide in several states at once."""
-        return self.start_acting(states, episodes).result()
 
     def start_acting(
         self, states: Sequence[Any], episodes: Sequence[str | None] | None = None
     ) -> Future[list[Decision]]:
-        """Decide; the future has a result once the decisions are on disk."""
+        """Decide in several states; the future has a result once the decisions are on disk."""
         names = [None] * len(states) if episodes is None else [_episode(e) for e in episodes]
         if len(names) != len(states):
             raise ValueError(f"there are {len(states)} states, but {len(names)} episodes")
@@ -229,17 +223,13 @@ class Decisions:
             ``discount_per``: in its units, or in seconds if that is a duration.
         """
         outcome = (id, reward, next_state, terminated, truncated, elapsed)
-        return self.record_many([dict(zip(_OUTCOME, outcome, strict=True))]) == 1
+        return self.start_recording([dict(zip(_OUTCOME, outcome, strict=True))]).result() == 1
 
-    def record_many(self, outcomes: Iterable[Mapping[str, Any]]) -> int:
-        """Record several outcomes, all of them or none; returns how many are new.
+    def start_recording(self, outcomes: Iterable[Mapping[str, Any]]) -> Future[int]:
+        """Record several outcomes, all of them or none; returns how many are new, once on disk.
 
         An outcome is a mapping from the names of the arguments of `record` to their values.
         """
-        return self.start_recording(outcomes).result()
-
-    def start_recording(self, outcomes: Iterable[Mapping[str, Any]]) -> Future[int]:
-        """Record outcomes; the future has a result once they are on disk."""
         if self._commits is None:
             raise NoLogError("decisions are not written down: start the service with --log FILE")
         given = each("outcomes", list(outcomes), self._row)

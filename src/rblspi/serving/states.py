@@ -7,8 +7,9 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from rblspi.core.archive import short
 from rblspi.core.types import Allowed, Vector
-from rblspi.data.encoding import Encoding, Input, short
+from rblspi.data.encoding import Encoding, Input
 from rblspi.environments.spaces import action_mask, as_vector, checked_masks, finite_values
 from rblspi.policies.linear import LinearPolicy
 
