@@ -5,9 +5,10 @@ import numpy as np
 import pytest
 
 from rblspi import BLSPI, LinearPolicy, RBFGrid
-from rblspi.data import ParquetWriter, read_log
+from rblspi.data import read_log
 from rblspi.rollout import collect
 from tests.support.command import run
+from tests.support.logs import write_parquet
 
 pytestmark = pytest.mark.slow
 
@@ -19,10 +20,7 @@ SETTINGS = ("--basis", WORDS, "--set", "discount=0.95", "--set", "prior_precisio
 def write(path, metadata=None, spoil=lambda log: None):
     (chunk,) = collect("rblspi/InvertedPendulum-v0", 9000, seed=0)
     spoil(chunk)
-    with ParquetWriter(path, metadata) as writer:
-        writer.write(chunk.rows(0, 5000))
-        writer.write(chunk.rows(5000, 9000))
-    return path
+    return write_parquet(path, chunk, 2, metadata)
 
 
 @pytest.fixture(scope="module")

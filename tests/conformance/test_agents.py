@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import pickle
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +42,14 @@ REFUSES = {
 BASES = {("fitted-rmax", TABLE): Multilinear(4), ("lbrl", NUMBERS): Multilinear(2)}
 BASES |= {(record.name, name): Network(8) for record in OURS if record.needs for name in BOTH}
 ONLINE = [record for record in OURS if record.online and record.available]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def few_planning_states() -> Iterator[None]:
+    """Let LBRL plan from a few states, in a tenth of the time."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("rblspi.online.baselines.lbrl.STATES", 20)
+        yield
 
 
 def make(record: Algorithm, env: Any, name: str = "", **given: Any) -> Agent:

@@ -9,12 +9,12 @@ import pyarrow as pa
 import pytest
 
 from rblspi import FQI, LSPI, LinearPolicy, Polynomial
-from rblspi.data import Columns, DataError, ParquetWriter, read_log
+from rblspi.data import Columns, DataError, read_log
 from rblspi.data.periods import Period
 from rblspi.offline import data_report
 from rblspi.serving import Decisions
 from tests.support.command import run
-from tests.support.logs import arrays, assert_same, joined
+from tests.support.logs import arrays, assert_same, joined, write_parquet
 
 PER = 2.0
 TIMES = (0.5, 1.0, 2.0, 3.0)
@@ -128,9 +128,8 @@ def test_parquet_files_of_numbers_are_not_copied(tmp_path):
     columns = Columns(elapsed="took", discount_per=PER)
     log = read_log(path, columns)
     np.testing.assert_allclose(fitted(log), WEIGHTS, rtol=1e-10)
-    with ParquetWriter(tmp_path / "written.parquet") as writer:
-        writer.write(joined(log))
-    again = read_log(tmp_path / "written.parquet", Columns(elapsed="elapsed", discount_per=1))
+    written = write_parquet(tmp_path / "written.parquet", joined(log))
+    again = read_log(written, Columns(elapsed="elapsed", discount_per=1))
     np.testing.assert_array_equal(elapsed(again), elapsed(log))
     with pytest.raises(DataError, match="name the column of the time until the next state with"):
         read_log(path, Columns(discount_per=PER))

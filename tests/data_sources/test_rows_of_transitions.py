@@ -11,20 +11,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from rblspi.data import Columns, DataError, ParquetWriter, read_log
+from rblspi.data import Columns, DataError, read_log
 from rblspi.features import Polynomial, RBFGrid
 from rblspi.offline import LSPI
 from tests.support.chain import random_episodes
-from tests.support.logs import arrays, as_columns, assert_same, joined, some_log
+from tests.support.logs import arrays, as_columns, assert_same, joined, some_log, write_parquet
 
 BASIS = Polynomial(2, low=-1, high=1)
-
-
-def write(path, log, chunks=1, metadata=None):
-    with ParquetWriter(path, metadata) as writer:
-        for rows in np.array_split(np.arange(log.size), chunks):
-            writer.write(log.rows(rows[0], rows[-1] + 1))
-    return path
 
 
 @pytest.fixture(params=["a table of Arrow", "pandas", "Parquet"])
@@ -185,7 +178,7 @@ def test_a_skipped_row_interrupts_its_episode(tmp_path):
     vectors = [np.stack([c, np.arange(30) + i], 1) for i, c in enumerate(arrays(log, 4)[::3])]
     log = replace(log, observations=vectors[0], next_observations=vectors[1])
     log.rewards[10] = np.nan
-    read = joined(read_log(write(tmp_path / "log.parquet", log), skip_bad=True))
+    read = joined(read_log(write_parquet(tmp_path / "log.parquet", log), skip_bad=True))
     assert read.size == 29
     np.testing.assert_array_equal(np.flatnonzero(read.truncated), [9, 28])
 
@@ -195,7 +188,7 @@ def test_a_skipped_row_interrupts_its_episode(tmp_path):
 
 def test_what_is_written_is_read(tmp_path):
     log = replace(some_log(), truncated=np.arange(200) % 7 == 0)
-    data = read_log(write(tmp_path / "log.parquet", log, 3, {"environment": "Some-v0"}))
+    data = read_log(write_parquet(tmp_path / "log.parquet", log, 3, {"environment": "Some-v0"}))
     assert data.size == 200
     assert data.facts.metadata == {"environment": "Some-v0"}
     assert len(data.partitions()) == 3
@@ -219,7 +212,7 @@ def test_a_file_need_not_say_where_episodes_were_cut_short(tmp_path):
 @pytest.mark.filterwarnings("ignore::rblspi.offline.ConvergenceWarning")
 def test_fits_are_those_of_arrays(tmp_path):
     log = some_log(2000)
-    data = read_log(write(tmp_path / "log.parquet", log, 4), actions=3)
+    data = read_log(write_parquet(tmp_path / "log.parquet", log, 4), actions=3)
     for basis in (BASIS, RBFGrid(3)):  # of which the latter needs the range of the data
         whole, read = (LSPI(basis, 3, discount=0.5).fit(given) for given in (log, data))
         assert read.n_iter_ == whole.n_iter_
@@ -228,7 +221,7 @@ def test_fits_are_those_of_arrays(tmp_path):
 
 
 def test_memory_is_that_of_a_chunk(tmp_path):
-    path = write(tmp_path / "log.parquet", some_log(400_000), 8)
+    path = write_parquet(tmp_path / "log.parquet", some_log(400_000), 8)
     LSPI(BASIS, 3, discount=0.5, tolerance=1e9).fit(some_log(100))  # compiles
     pool = pa.default_memory_pool()
     before = pool.bytes_allocated()
@@ -244,12 +237,12 @@ def test_memory_is_that_of_a_chunk(tmp_path):
 def test_files_of_a_folder_follow_one_another_by_name(tmp_path):
     log = some_log()
     (tmp_path / "b").mkdir()
-    write(tmp_path / "b" / "log.parquet", log.rows(50, 200), 2)
-    write(tmp_path / "a.parquet", log.rows(0, 50))
+    write_parquet(tmp_path / "b" / "log.parquet", log.rows(50, 200), 2)
+    write_parquet(tmp_path / "a.parquet", log.rows(0, 50))
     assert_same(joined(read_log(tmp_path)), log)
     assert_same(joined(read_log([tmp_path / "a.parquet", str(tmp_path / "b")])), log)
     log.rewards[57] = np.nan
-    write(tmp_path / "b" / "log.parquet", log.rows(50, 200), 2)
+    write_parquet(tmp_path / "b" / "log.parquet", log.rows(50, 200), 2)
     with pytest.raises(DataError, match=r"b/log\.parquet, row 7, column reward: nan must be"):
         LSPI(BASIS, 3, discount=0.5).fit(read_log(tmp_path))
     data = read_log(tmp_path, skip_bad=True)
@@ -268,7 +261,7 @@ def test_lists_in_other_row_groups_have_to_have_the_same_length(tmp_path):
 
 def test_files_with_other_columns_are_named(tmp_path):
     log = replace(some_log(5), truncated=np.ones(5, bool))
-    frame = pl.read_parquet(write(tmp_path / "a.parquet", log))
+    frame = pl.read_parquet(write_parquet(tmp_path / "a.parquet", log))
     wrong = {
         r"b\.parquet has no column": pl.DataFrame({"state_0": [1.0]}),
         r"b\.parquet has a column 'state_2' for the state, unlike .*a\.parquet": frame.with_columns(
@@ -303,7 +296,7 @@ def test_files_that_are_no_parquet_are_named(tmp_path):
     pq.write_table(pa.table(as_columns(some_log(1))).slice(0, 0), tmp_path / "a.parquet")
     with pytest.raises(DataError, match="there are no rows"):
         read_log(tmp_path)
-    (tmp_path / "b.parquet").symlink_to(write(tmp_path / "a.parquet", some_log(5)))
+    (tmp_path / "b.parquet").symlink_to(write_parquet(tmp_path / "a.parquet", some_log(5)))
     assert read_log(tmp_path).size == 10
     (tmp_path / "c.parquet").symlink_to(tmp_path / "nothing")
     (tmp_path / "d.parquet").symlink_to(tmp_path / "d.parquet")
@@ -313,7 +306,7 @@ def test_files_that_are_no_parquet_are_named(tmp_path):
 
 def test_a_flipped_bit_of_a_page_is_noticed_or_changes_nothing(tmp_path):
     log = some_log()
-    path = write(tmp_path / "log.parquet", log)
+    path = write_parquet(tmp_path / "log.parquet", log)
     whole, noticed = path.read_bytes(), 0
     column = pq.ParquetFile(path).metadata.row_group(0).column(0)
     size = column.total_compressed_size

@@ -11,12 +11,12 @@ import pytest
 from gymnasium.spaces import Discrete
 
 from rblspi.core.cluster import ClusterError
-from rblspi.data import BadRows, DaskData, DataError, ParquetWriter, read_log
+from rblspi.data import BadRows, DaskData, DataError, read_log
 from rblspi.features import Polynomial, RBFGrid
 from rblspi.offline import BLSPI, FQI, LSPI
 from tests.support.chain import BASIS, DISCOUNT, STATES, random_episodes
 from tests.support.cluster import local_cluster
-from tests.support.logs import episode_rows
+from tests.support.logs import episode_rows, write_parquet
 
 distributed = pytest.importorskip("distributed")
 
@@ -40,9 +40,7 @@ def written(folder, rows, at_a_time, bad=()):
     """A file of rows of the chain, some of them bad, in partitions of so many."""
     (log,) = random_episodes(1, rows, seed=0)
     log.rewards[list(bad)] = np.nan
-    with ParquetWriter(folder / "chain.parquet") as writer:
-        for start in range(0, rows, at_a_time):
-            writer.write(log.rows(start, start + at_a_time))
+    write_parquet(folder / "chain.parquet", log, rows // at_a_time)
 
 
 @pytest.fixture

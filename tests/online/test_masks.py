@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rblspi import FQI, LSPI, LSTD, RBLSPI, OneHot, OnlineLSPI, evaluate
-from rblspi.data import DataError, ParquetWriter, Transitions, read_log
+from rblspi.data import DataError, Transitions, read_log
 from rblspi.data.transitions import concatenated
 from rblspi.rollout import collect
-from tests.support.logs import assert_same
+from tests.support.logs import assert_same, write_parquet
 from tests.support.masked import ACTIONS, STATES, Masked
 
 some = st.lists(st.booleans(), min_size=ACTIONS, max_size=ACTIONS).filter(any)
@@ -90,8 +90,7 @@ def test_a_log_knows_which_actions_were_allowed_next(tmp_path):
     going = ~log.terminated
     np.testing.assert_array_equal(log.next_allowed[going], masks[log.next_observations[going]])
     assert masks[log.observations, log.actions].all()
-    with ParquetWriter(tmp_path / "log.parquet") as writer:
-        writer.write(log)
+    write_parquet(tmp_path / "log.parquet", log)
     for source in (tmp_path / "log.parquet", pd.read_parquet(tmp_path / "log.parquet")):
         assert_same(concatenated(list(read_log(source))), log)
     episodes = {"episode": [0, 0], "state": [1, 2], "action": [0, 1], "reward": [0, 0]}

@@ -136,6 +136,3 @@ def test_vector_environments_give_the_same_episodes(mode: AutoresetMode) -> None
     first = [evaluate(agent, "CartPole-v1", episodes=1, seed=4 + i).lengths[0] for i in range(3)]
     assert set(first) <= set(result.lengths)
     np.testing.assert_array_equal(result.lengths, result.returns)
-
-
-# The interface of Stable-Baselines3 --------------------------------------------------------------

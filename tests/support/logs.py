@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from rblspi.data import ParquetWriter
 from rblspi.data.transitions import Transitions, concatenated
 
 
@@ -30,6 +31,14 @@ def as_columns(log, **changed):
 
 def joined(chunks):
     return concatenated(list(chunks))
+
+
+def write_parquet(path, log, chunks=1, metadata=None):
+    """A file of transitions, in so many groups of rows."""
+    with ParquetWriter(path, metadata) as writer:
+        for rows in np.array_split(np.arange(log.size), chunks):
+            writer.write(log.rows(rows[0], rows[-1] + 1))
+    return path
 
 
 def arrays(log, first=6):
