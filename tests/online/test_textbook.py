@@ -8,50 +8,37 @@ import pytest
 
 from examples import textbook
 from rblspi import RBLSPI, OnlineLSPI
+from rblspi.experiments.definitions import Curve
+from rblspi.features import basis_from_settings
 from tests.support.diary import Diary
-from tests.support.domains import Domain, quick_on
+from tests.support.domains import CURVES
 
 pytestmark = pytest.mark.slow
+on_domains = pytest.mark.parametrize("curve", CURVES.values(), ids=CURVES)
 
 
-@pytest.mark.parametrize("domain", quick_on("InvertedPendulum-v0"))
+@on_domains
 @pytest.mark.parametrize(
     ("update_every", "steps"),
     [(20, 2000), (1, 150), ("episode", 2000)],
     ids=["K20", "K1", "episode"],
 )
-def test_rblspi(domain: Domain, update_every: int | str, steps: int) -> None:
-    env = Diary(gym.make(domain.id))
-    agent = RBLSPI(env, domain.basis, update_every=update_every, seed=3, **domain.settings)
-    agent.learn(steps)
-    walk = textbook.rblspi(
-        gym.make(domain.id),
-        agent.session.seed,
-        agent.features,
-        textbook.agent_rng(3),
-        steps,
-        update_every=agent.update_every,
-        **domain.settings,
-    )
+def test_rblspi(curve: Curve, update_every: int | str, steps: int) -> None:
+    env, settings = Diary(gym.make(curve.environment)), {**curve.settings}
+    settings["update_every"] = update_every
+    agent = RBLSPI(env, basis_from_settings(curve.basis), seed=3, **settings).learn(steps)
+    given = (gym.make(curve.environment), agent.session.seed, agent.features)
+    settings["update_every"] = agent.update_every
+    walk = textbook.rblspi(*given, textbook.agent_rng(3), steps, **settings)
     np.testing.assert_array_equal(env.actions, walk.actions)
 
 
 @pytest.mark.parametrize("on_policy", [True, False])
-@pytest.mark.parametrize("domain", quick_on("InvertedPendulum-v0"))
-def test_online_lspi(domain: Domain, on_policy: bool) -> None:
-    env = Diary(gym.make(domain.id))
-    discount = domain.settings["discount"]
-    agent = OnlineLSPI(env, domain.basis, on_policy=on_policy, discount=discount, seed=5).learn(
-        2000
-    )
-    walk = textbook.online_lspi(
-        gym.make(domain.id),
-        agent.session.seed,
-        agent.features,
-        textbook.agent_rng(5),
-        2000,
-        discount=discount,
-        on_policy=on_policy,
-        update_every=20,
-    )
+@on_domains
+def test_online_lspi(curve: Curve, on_policy: bool) -> None:
+    env, basis = Diary(gym.make(curve.environment)), basis_from_settings(curve.basis)
+    settings = {"discount": curve.settings["discount"], "on_policy": on_policy, "update_every": 20}
+    agent = OnlineLSPI(env, basis, seed=5, **settings).learn(2000)
+    given = (gym.make(curve.environment), agent.session.seed, agent.features)
+    walk = textbook.online_lspi(*given, textbook.agent_rng(5), 2000, **settings)
     np.testing.assert_array_equal(env.actions, walk.actions)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http.client
 import json
-import os
 import re
 import signal
 import subprocess
@@ -75,10 +74,3 @@ class Client:
 
     def close(self) -> None:
         self._connection.close()
-
-
-def use_one_core(process: int, core: int) -> None:
-    """Keep a process, with all of its threads, on one core, where the system can do that."""
-    if hasattr(os, "sched_setaffinity"):
-        for thread in Path(f"/proc/{process}/task").iterdir():
-            os.sched_setaffinity(int(thread.name), {core})
