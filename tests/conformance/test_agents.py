@@ -186,8 +186,9 @@ class Fragile(gym.Wrapper[Any, Any, Any, Any]):
         return self.env.reset(**settings)
 
 
-@pytest.mark.parametrize(("where", "made"), [("step", 77), ("reset", 70)])
-@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
+@pytest.mark.parametrize(
+    ("error", "where", "made"), [(KeyboardInterrupt, "step", 77), (RuntimeError, "reset", 70)]
+)
 @every(TABLE, NUMBERS)
 def test_after_an_interruption_the_counts_agree_and_it_learns_on(
     record: Algorithm, name: str, error: type[BaseException], where: str, made: int
