@@ -1,7 +1,5 @@
 """``rblspi explore`` as a user types it."""
 
-from __future__ import annotations
-
 import os
 import socket
 

@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -41,7 +40,7 @@ def test_a_directory_that_cannot_be_written_is_replaced_with_a_notice(tmp_path):
     assert not list(source.rglob("*.nbi"))
 
 
-DAMAGE: dict[str, Callable[[bytes], bytes]] = {
+DAMAGE = {
     "empty": lambda content: b"",
     "cut off": lambda content: content[: len(content) // 2],
     "zeros": lambda content: bytes(len(content)),

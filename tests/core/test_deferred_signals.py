@@ -62,7 +62,7 @@ def test_an_interrupt_within_a_call_of_llvm_is_neither_fatal_nor_lost(call, tmp_
 
 
 def test_signals_wait_for_the_compiler_and_are_then_handled_once_and_in_order():
-    heard: list[int] = []
+    heard = []
     both = (signal.SIGTERM, signal.SIGINT)
     former = {n: signal.signal(n, lambda number, frame: heard.append(number)) for n in both}
     try:

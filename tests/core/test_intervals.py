@@ -6,12 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from rblspi.core.intervals import (
-    difference_interval,
-    half_width,
-    mean_interval,
-    share_interval,
-)
+from rblspi.core.intervals import difference_interval, half_width, mean_interval, share_interval
 
 RNG = np.random.default_rng(0)
 

@@ -1,20 +1,17 @@
 """What is updated incrementally equals what is derived from the sums, by every method."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
 from rblspi import RBLSPI, RBFGrid
 from rblspi.model import incremental
 from rblspi.model.buffer import new_buffer
-from rblspi.model.incremental import IncrementalPosterior
 
 CAR = "rblspi/MountainCar-v0"
 METHODS = (incremental.RECOMPUTE, incremental.BLOCK_UPDATE, incremental.RANK_ONE)
 
 
-def precision(posterior: IncrementalPosterior) -> np.ndarray:
+def precision(posterior):
     """Sigma + lambda I, whichever way it is incremental."""
     k = len(posterior.factor)
     if posterior.method == incremental.RANK_ONE:
@@ -24,14 +21,14 @@ def precision(posterior: IncrementalPosterior) -> np.ndarray:
     return sigma + np.triu(sigma, 1).T + posterior.penalty * np.eye(k)
 
 
-def right_hand_side(posterior: IncrementalPosterior) -> np.ndarray:
+def right_hand_side(posterior):
     k = len(posterior.factor)
     if posterior.method == incremental.RANK_ONE:
         return np.triu(posterior.factor[:, :k]).T @ posterior.factor[:, k]
     return posterior.normal[:k, k].copy()
 
 
-def from_sums(posterior: IncrementalPosterior) -> tuple[np.ndarray, np.ndarray]:
+def from_sums(posterior):
     """The same two by NumPy, from nothing but the sums."""
     statistics = posterior.statistics
     k = statistics.weights
@@ -43,11 +40,11 @@ def from_sums(posterior: IncrementalPosterior) -> tuple[np.ndarray, np.ndarray]:
     return sigma, g
 
 
-def relative(a: np.ndarray, b: np.ndarray) -> float:
+def relative(a, b):
     return float(np.linalg.norm(a - b) / np.linalg.norm(b))
 
 
-def rounding(posterior: IncrementalPosterior, updates: int) -> float:
+def rounding(posterior, updates):
     """What rounding may do to the posterior in so many updates.
 
     Every update solves by factors R of C, to a relative error of eps cond(R) = eps cond(C)^1/2.
@@ -65,7 +62,7 @@ def rounding(posterior: IncrementalPosterior, updates: int) -> float:
 @pytest.mark.parametrize(
     ("alpha", "beta"), [(1e-6, 1e-6), (1e-6, 1e6), (1e6, 1e-6), (1e6, 1e6), (1.0, 1.0)]
 )
-def test_many_transitions(alpha: float, beta: float, update_every: int, method: int) -> None:
+def test_many_transitions(alpha, beta, update_every, method):
     """The last rebuild is almost as long ago as it can be."""
     steps = 6 * incremental.REBUILD_EVERY - update_every
     settings = {"prior_precision": alpha, "noise_precision": beta, "update_every": update_every}
@@ -82,7 +79,7 @@ def test_many_transitions(alpha: float, beta: float, update_every: int, method: 
     assert relative(agent.state.mean, mean) < max(1e-8, 1e-14 * condition)
 
 
-def test_the_agent_warns_when_few_digits_of_the_mean_are_left() -> None:
+def test_the_agent_warns_when_few_digits_of_the_mean_are_left():
     agent = RBLSPI(
         CAR, RBFGrid(8, width=6.0), prior_precision=1e-6, noise_precision=1e6, ridge=1e-12, seed=0
     )
@@ -90,11 +87,11 @@ def test_the_agent_warns_when_few_digits_of_the_mean_are_left() -> None:
         agent.learn(3000)
 
 
-def new_posterior(method: int, rows: int) -> IncrementalPosterior:
+def new_posterior(method, rows):
     return incremental.new_incremental_posterior(3, 7, 1e-6, 0.01, capacity=rows, method=method)
 
 
-def absorb_random(posterior: IncrementalPosterior, rows: int, rng: np.random.Generator) -> None:
+def absorb_random(posterior, rows, rng):
     buffer = new_buffer(rows, 7)
     buffer.x[:], buffer.y[:] = rng.standard_normal((2, rows, 7))
     buffer.reward[:] = rng.standard_normal(rows)
@@ -106,7 +103,7 @@ def absorb_random(posterior: IncrementalPosterior, rows: int, rng: np.random.Gen
 
 @pytest.mark.parametrize("rows", [1, 2, 5, 20])
 @pytest.mark.parametrize("method", METHODS)
-def test_all_methods_agree_with_the_sums(method: int, rows: int) -> None:
+def test_all_methods_agree_with_the_sums(method, rows):
     rng = np.random.default_rng(rows)
     posterior = new_posterior(method, rows)
     perturbation, mean = rng.standard_normal(21), np.empty(21)
@@ -125,7 +122,7 @@ def test_all_methods_agree_with_the_sums(method: int, rows: int) -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_the_residual_is_the_least_regularised_misfit(method: int) -> None:
+def test_the_residual_is_the_least_regularised_misfit(method):
     """h - g'(Sigma + lambda I)^-1 g, the minimum of |A theta - b|^2_C^-1 + lambda |theta|^2."""
     rng = np.random.default_rng(4)
     posterior = new_posterior(method, 5)
@@ -140,7 +137,7 @@ def test_the_residual_is_the_least_regularised_misfit(method: int) -> None:
     assert posterior.residual[0] == pytest.approx(misfit, rel=1e-6)
 
 
-def test_a_failed_downdate_rebuilds_from_the_sums() -> None:
+def test_a_failed_downdate_rebuilds_from_the_sums():
     rng = np.random.default_rng(0)
     posterior = new_posterior(incremental.RANK_ONE, 1)
     for _ in range(40):
@@ -151,7 +148,7 @@ def test_a_failed_downdate_rebuilds_from_the_sums() -> None:
     assert relative(precision(posterior), from_sums(posterior)[0]) < 1e-8
 
 
-def test_a_matrix_that_is_not_positive_definite_gets_jitter_which_is_counted() -> None:
+def test_a_matrix_that_is_not_positive_definite_gets_jitter_which_is_counted():
     posterior = new_posterior(incremental.BLOCK_UPDATE, 1)._replace(penalty=0.0)
     posterior.normal[:] = 0.0
     posterior.normal[0, 0] = 1.0

@@ -1,14 +1,12 @@
 """The posterior of a regression of several outputs, against its moments and its limits."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
 from rblspi.model.matrix_normal import MatrixNormalInverseWishart
 
 
-def some(rows: int, seed: int = 0):
+def some(rows, seed=0):
     rng = np.random.default_rng(seed)
     x = rng.standard_normal((rows, 3))
     b = rng.standard_normal((3, 2))
@@ -16,7 +14,7 @@ def some(rows: int, seed: int = 0):
     return x, x @ b + rng.standard_normal((rows, 2)) @ root.T, b, root
 
 
-def test_without_rows_it_is_the_prior() -> None:
+def test_without_rows_it_is_the_prior():
     prior = MatrixNormalInverseWishart.of(np.zeros((0, 3)), np.zeros((0, 2)), 0.25, 4.0)
     np.testing.assert_array_equal(prior.mean, np.zeros((3, 2)))
     np.testing.assert_allclose(prior.factor, 0.5 * np.eye(3))
@@ -24,7 +22,7 @@ def test_without_rows_it_is_the_prior() -> None:
     np.testing.assert_allclose(model.root @ model.root.T, 4.0 * np.eye(2))
 
 
-def test_the_scale_is_that_of_the_formula() -> None:
+def test_the_scale_is_that_of_the_formula():
     """Psi = Psi_0 + Y'Y - M'K M."""
     x, y, *_ = some(20)
     found = MatrixNormalInverseWishart.of(x, y, 0.5, 2.0)
@@ -36,7 +34,7 @@ def test_the_scale_is_that_of_the_formula() -> None:
     assert found.degrees == 2 + 2 + 20
 
 
-def test_samples_have_the_moments_of_the_posterior() -> None:
+def test_samples_have_the_moments_of_the_posterior():
     """E V = Psi / (nu - d - 1), E B = M, and cov(vec B) = E V (x) K^-1."""
     x, y, *_ = some(12)
     posterior = MatrixNormalInverseWishart.of(x, y, 0.5, 0.2)
@@ -57,7 +55,7 @@ def test_samples_have_the_moments_of_the_posterior() -> None:
 
 
 @pytest.mark.parametrize("rows", [4000])
-def test_many_rows_tell_weights_and_noise(rows: int) -> None:
+def test_many_rows_tell_weights_and_noise(rows):
     x, y, b, root = some(rows)
     model = MatrixNormalInverseWishart.of(x, y, 0.01, 1.0).average()
     assert np.abs(model.weights - b).max() < 5 * 0.37 / np.sqrt(rows)

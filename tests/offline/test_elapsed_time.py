@@ -1,7 +1,5 @@
 """Transitions that take different times are discounted by them, as in semi-Markov problems."""
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import replace
 

@@ -1,12 +1,7 @@
 """Learning on after a load gives the same bits; what does not fit is refused."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -32,7 +27,7 @@ for path in sys.argv[1:]:
 
 
 @pytest.mark.parametrize("method", [RECOMPUTE, BLOCK_UPDATE, RANK_ONE])
-def test_a_posterior_goes_on_by_the_method_it_was_updated_by(method: int, tmp_path: Path) -> None:
+def test_a_posterior_goes_on_by_the_method_it_was_updated_by(method, tmp_path):
     """Which one is fastest may change from version to version, and not what an agent knows."""
     agent, other = (RBLSPI(CAR, RBFGrid(3), update_every=5, seed=1) for _ in range(2))
     for learner in (agent, other):
@@ -43,7 +38,7 @@ def test_a_posterior_goes_on_by_the_method_it_was_updated_by(method: int, tmp_pa
 
 
 @pytest.mark.slow
-def test_half_in_another_process_gives_the_same_bits(tmp_path: Path) -> None:
+def test_half_in_another_process_gives_the_same_bits(tmp_path):
     """With a number of steps that is no multiple of the period, in the middle of an episode."""
     cases = [(RBLSPI, "rblspi/CartPole-v0"), (RBLSPI, CAR), (OnlineLSPI, CAR)]
     paths = [tmp_path / f"{number}.npz" for number in range(len(cases))]
@@ -54,14 +49,14 @@ def test_half_in_another_process_gives_the_same_bits(tmp_path: Path) -> None:
         assert_same_bits(kind(domain, seed=5).learn(2 * 777), kind.load(path))
 
 
-def test_a_python_environment_goes_on_with_its_own_random_numbers(tmp_path: Path) -> None:
+def test_a_python_environment_goes_on_with_its_own_random_numbers(tmp_path):
     whole, half = (RBLSPI("CartPole-v1", RBFGrid(2, low=-1.0, high=1.0), seed=3) for _ in range(2))
     half.learn(episodes=20).save(tmp_path / "agent.npz")
     loaded = Agent.load(tmp_path / "agent.npz").learn(episodes=20, reset_num_timesteps=False)
     assert_same_bits(whole.learn(episodes=40), loaded)
 
 
-def test_settings_of_the_environment_are_kept(tmp_path: Path) -> None:
+def test_settings_of_the_environment_are_kept(tmp_path):
     env = gym.make(CAR, gravity=0.002, start=(-0.5, -0.45), max_episode_steps=70)
     RBLSPI(env, RBFGrid(2), seed=1).learn(500).save(tmp_path / "agent.npz")
     loaded = RBLSPI.load(tmp_path / "agent.npz")
@@ -71,7 +66,7 @@ def test_settings_of_the_environment_are_kept(tmp_path: Path) -> None:
     assert loaded.env.spec.max_episode_steps == 70
 
 
-def test_an_environment_without_an_id_is_passed_again(tmp_path: Path) -> None:
+def test_an_environment_without_an_id_is_passed_again(tmp_path):
     env = gym.make(CHAIN).unwrapped
     env.spec = None
     basis = FunctionBasis(lambda state: np.array([1.0, state]))
@@ -92,9 +87,7 @@ def test_an_environment_without_an_id_is_passed_again(tmp_path: Path) -> None:
         (lambda: gym.make("FrozenLake-v1", map_name="8x8"), "'map_name' = '8x8'.*pass env="),
     ],
 )
-def test_what_a_file_may_not_decide_is_passed_again(
-    env: Callable[[], gym.Env[Any, Any]], message: str, tmp_path: Path
-) -> None:
+def test_what_a_file_may_not_decide_is_passed_again(env, message, tmp_path):
     basis = FunctionBasis(lambda observation: np.atleast_1d(observation).astype(float))
     RBLSPI(env(), basis, seed=1).learn(100).save(tmp_path / "agent.npz")
     with pytest.raises(FileError, match=message):
@@ -102,7 +95,7 @@ def test_what_a_file_may_not_decide_is_passed_again(
     RBLSPI.load(tmp_path / "agent.npz", env=env(), basis=basis)
 
 
-def test_another_basis_or_environment_is_refused(tmp_path: Path) -> None:
+def test_another_basis_or_environment_is_refused(tmp_path):
     path = tmp_path / "agent.npz"
     RBLSPI(CAR, RBFGrid(2), seed=1).save(path)
     with pytest.raises(FileError, match="9 features in this environment"):
@@ -112,9 +105,7 @@ def test_another_basis_or_environment_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [CAR, "CartPole-v1"])
-def test_an_agent_late_in_an_episode_goes_where_episodes_are_shorter(
-    tmp_path: Path, name: str
-) -> None:
+def test_an_agent_late_in_an_episode_goes_where_episodes_are_shorter(tmp_path, name):
     path = tmp_path / "agent.npz"
     agent = RBLSPI(name, seed=1).learn(3)
     agent.session.episode.steps[0] = 90
@@ -124,7 +115,7 @@ def test_an_agent_late_in_an_episode_goes_where_episodes_are_shorter(
     assert len(shorter.episodes) >= 4
 
 
-def test_an_action_chosen_for_an_episode_is_not_taken_in_another(tmp_path: Path) -> None:
+def test_an_action_chosen_for_an_episode_is_not_taken_in_another(tmp_path):
     """On policy, an action is chosen before it is taken; a Python environment begins anew."""
     pole = RBFGrid(2, low=-1.0, high=1.0)
     agent = OnlineLSPI("CartPole-v1", pole, on_policy=True, seed=0).learn(5)
@@ -133,7 +124,7 @@ def test_an_action_chosen_for_an_episode_is_not_taken_in_another(tmp_path: Path)
     assert OnlineLSPI.load(tmp_path / "agent.npz").state.chosen[0] == -1
 
 
-def rewritten(path: Path, change: Callable[[dict[str, Any], dict[str, Any]], None]) -> Path:
+def rewritten(path, change):
     """The file after a change of its description and its arrays."""
     description, arrays = archive.read(path, agent_file.FORMAT, agent_file.VERSION)
     change(description, arrays)
@@ -141,7 +132,7 @@ def rewritten(path: Path, change: Callable[[dict[str, Any], dict[str, Any]], Non
     return path
 
 
-def test_a_file_from_before_an_algorithm_had_a_setting_means_its_default(tmp_path: Path) -> None:
+def test_a_file_from_before_an_algorithm_had_a_setting_means_its_default(tmp_path):
     agent = RBLSPI(CAR, RBFGrid(2), seed=1).learn(50)
     agent.save(tmp_path / "agent.npz")
     older = rewritten(tmp_path / "agent.npz", lambda said, _: said["settings"].pop("limit_ends"))
@@ -151,9 +142,7 @@ def test_a_file_from_before_an_algorithm_had_a_setting_means_its_default(tmp_pat
         RBLSPI.load(newer)
 
 
-def test_an_agent_that_kept_fewer_transitions_goes_on_to_keep_as_few(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_agent_that_kept_fewer_transitions_goes_on_to_keep_as_few(tmp_path, monkeypatch):
     with monkeypatch.context() as before:
         before.setattr(OPSRL, "most_remembered", 60)
         agent = OPSRL(CHAIN, seed=1).learn(100)

@@ -1,10 +1,6 @@
 """Logs that other tools read, and stopping from a callback."""
 
-from __future__ import annotations
-
 import json
-from pathlib import Path
-from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -16,7 +12,7 @@ from rblspi.online.callbacks import CheckpointCallback, EvalCallback, MonitorFil
 POLE = RBFGrid(2, low=(-2.4, -2.5, -0.21, -2.5), high=(2.4, 2.5, 0.21, 2.5))
 
 
-def test_the_monitor_file_is_that_of_stable_baselines3(tmp_path: Path) -> None:
+def test_the_monitor_file_is_that_of_stable_baselines3(tmp_path):
     with MonitorFile(tmp_path / "monitor.csv", "CartPole-v1") as log:
         agent = RBLSPI("CartPole-v1", POLE, seed=0).learn(300, callback=[log])
     first, heading, *rows = (tmp_path / "monitor.csv").read_text().splitlines()
@@ -29,7 +25,7 @@ def test_the_monitor_file_is_that_of_stable_baselines3(tmp_path: Path) -> None:
         MonitorFile(tmp_path / "log.csv")
 
 
-def test_the_monitor_file_goes_on_after_the_episodes_that_the_agent_has(tmp_path: Path) -> None:
+def test_the_monitor_file_goes_on_after_the_episodes_that_the_agent_has(tmp_path):
     path = tmp_path / "monitor.csv"
     with MonitorFile(path) as log:
         agent = RBLSPI("CartPole-v1", POLE, seed=0).learn(episodes=3, callback=log)
@@ -50,7 +46,7 @@ def test_the_monitor_file_goes_on_after_the_episodes_that_the_agent_has(tmp_path
     assert float(lines[-1].split(b",")[0]) == agent.episodes[3, 1]
 
 
-def test_tensorboard_files_are_written(tmp_path: Path) -> None:
+def test_tensorboard_files_are_written(tmp_path):
     pytest.importorskip("tensorboardX")
     with TensorBoard(tmp_path) as log:
         OnlineLSPI("CartPole-v1", POLE, seed=0).learn(200, callback=log)
@@ -64,18 +60,18 @@ def test_tensorboard_files_are_written(tmp_path: Path) -> None:
     ("answer", "episodes"),
     [(False, 1), (np.False_, 1), (0, 1), (None, 3), (True, 3), (np.True_, 3)],
 )
-def test_a_callback_that_returns_false_of_any_kind_stops(answer: Any, episodes: int) -> None:
+def test_a_callback_that_returns_false_of_any_kind_stops(answer, episodes):
     agent = RBLSPI(gym.make("rblspi/MountainCar-v0", max_episode_steps=20), RBFGrid(2), seed=0)
     agent.learn(100_000, callback=lambda agent: answer, episodes=3)
     assert len(agent.episodes) == episodes
 
 
-def learnt(callback: Any, steps: int = 1050) -> OnlineLSPI:
+def learnt(callback, steps=1050):
     """An agent where no episode ever ends."""
     return OnlineLSPI("rblspi/ChainWalk-v0", seed=0).learn(steps, callback=callback)
 
 
-def test_the_latest_checkpoints_are_kept_and_others_files_left_alone(tmp_path: Path) -> None:
+def test_the_latest_checkpoints_are_kept_and_others_files_left_alone(tmp_path):
     (tmp_path / "agent_notes.npz").write_text("mine")
     agent = learnt(CheckpointCallback(100, tmp_path, keep=2))
     names = {file.name for file in tmp_path.iterdir()}
@@ -84,14 +80,14 @@ def test_the_latest_checkpoints_are_kept_and_others_files_left_alone(tmp_path: P
     np.testing.assert_array_equal(again.policy().weights, agent.policy().weights)
 
 
-def test_callbacks_between_steps_change_nothing() -> None:
-    seen: list[int] = []
+def test_callbacks_between_steps_change_nothing():
+    seen = []
 
     class Often:
-        def steps_to_go(self, agent: Agent) -> int:
+        def steps_to_go(self, agent):
             return 7 * (len(seen) + 1) - agent.num_timesteps
 
-        def __call__(self, agent: Agent) -> bool:
+        def __call__(self, agent):
             seen.append(agent.num_timesteps)
             return len(seen) < 50
 
@@ -100,8 +96,8 @@ def test_callbacks_between_steps_change_nothing() -> None:
     np.testing.assert_array_equal(agent.policy().weights, learnt(None, 350).policy().weights)
 
 
-def test_the_best_policy_so_far_is_kept(tmp_path: Path) -> None:
-    settings: dict[str, Any] = {"n_eval_episodes": 2, "best_model_save_path": tmp_path}
+def test_the_best_policy_so_far_is_kept(tmp_path):
+    settings = {"n_eval_episodes": 2, "best_model_save_path": tmp_path}
     env = gym.make("rblspi/ChainWalk-v0", max_episode_steps=50)
     callback = EvalCallback(env, eval_freq=100, **settings)
     agent = learnt(callback, 400)

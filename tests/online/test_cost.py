@@ -1,7 +1,5 @@
 """A run that will take long says so before it starts."""
 
-from __future__ import annotations
-
 import pytest
 
 from rblspi import RBLSPI, RBFGrid
@@ -10,7 +8,7 @@ from rblspi.cli.train import _say_cost
 CAR = "rblspi/MountainCar-v0"
 
 
-def test_cost_grows_with_the_square_of_the_weights() -> None:
+def test_cost_grows_with_the_square_of_the_weights():
     small, large = (RBLSPI(CAR, RBFGrid(cells), seed=0).cost() for cells in (4, (4, 33)))
     assert large.weights / small.weights == pytest.approx(133 / 17)
     assert large.seconds_a_step / small.seconds_a_step == pytest.approx((133 / 17) ** 2)
@@ -18,7 +16,7 @@ def test_cost_grows_with_the_square_of_the_weights() -> None:
     assert large.megabytes - nothing > 30 * (small.megabytes - nothing)
 
 
-def test_a_long_run_is_announced_and_a_short_one_is_not(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_long_run_is_announced_and_a_short_one_is_not(capsys):
     agent = RBLSPI(CAR, RBFGrid(12), seed=0)
     _say_cost(agent, 1000)
     assert not capsys.readouterr().err

@@ -39,11 +39,11 @@ STOPPING = (False, np.False_, 0)
 class Fragile(gym.Wrapper[Any, Any, Any, Any]):
     """Fails once it is told to, so many steps later."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__(gym.make("FrozenLake-v1"))
         self.steps_left, self.error = -1, RuntimeError
 
-    def step(self, action: Any) -> Any:
+    def step(self, action):
         self.steps_left -= 1
         if self.steps_left == 0:
             raise self.error("the step failed")
@@ -57,29 +57,29 @@ class Disturbed(RuleBasedStateMachine):
     compiled: ClassVar[bool]
 
     @initialize(seed=st.integers(0, 9), period=st.sampled_from([1, 20, 70, "episode"]))
-    def make(self, seed: int, period: int | str) -> None:
+    def make(self, seed, period):
         make = self._make_car if self.compiled else self._make_lake
         self.agent, self.sound = (make(seed=seed, update_every=period) for _ in range(2))
 
-    def _make_car(self, **settings: Any) -> Agent:
+    def _make_car(self, **settings):
         env = gym.make("rblspi/MountainCar-v0", max_episode_steps=60)
         return self.kind(env, RBFGrid(2), **settings)
 
-    def _make_lake(self, **settings: Any) -> Agent:
+    def _make_lake(self, **settings):
         return self.kind(Fragile(), OneHot(), **settings)
 
-    def _catch_up(self) -> None:
+    def _catch_up(self):
         """Let the undisturbed agent make the steps that the other one has made."""
         missing = self.agent.num_timesteps - self.sound.num_timesteps
         if missing:
             self.sound.learn(missing, reset_num_timesteps=False)
 
-    def _leave_episode(self) -> None:
+    def _leave_episode(self):
         """Let the undisturbed agent do what the other one has to do in Python."""
         if not self.compiled:
             self.sound.leave_episode()
 
-    def _observations(self, seed: int) -> Any:
+    def _observations(self, seed):
         space = self.agent.env.observation_space
         space.seed(seed)
         return np.array([space.sample() for _ in range(5)])
@@ -87,23 +87,23 @@ class Disturbed(RuleBasedStateMachine):
     # Learning -------------------------------------------------------------------------------
 
     @rule(pieces=st.lists(st.integers(1, 90), min_size=1, max_size=3))
-    def learn(self, pieces: list[int]) -> None:
+    def learn(self, pieces):
         for steps in pieces:
             self.agent.learn(steps, reset_num_timesteps=False)
         self._catch_up()
 
     @rule(count=st.integers(1, 3))
-    def learn_episodes(self, count: int) -> None:
+    def learn_episodes(self, count):
         before = len(self.agent.episodes)
         self.agent.learn(episodes=count, reset_num_timesteps=False)
         assert len(self.agent.episodes) == before + count
         self._catch_up()
 
     @rule(count=st.integers(1, 3), answer=st.sampled_from(STOPPING))
-    def stop_by_a_callback(self, count: int, answer: Any) -> None:
+    def stop_by_a_callback(self, count, answer):
         goal = len(self.agent.episodes) + count
 
-        def callback(agent: Agent) -> Any:
+        def callback(agent):
             return answer if len(agent.episodes) == goal else None
 
         self.agent.learn(10**6, [lambda agent: None, callback], reset_num_timesteps=False)
@@ -112,7 +112,7 @@ class Disturbed(RuleBasedStateMachine):
 
     @precondition(lambda self: not self.compiled)
     @rule(steps=st.integers(1, 60), error=st.sampled_from([RuntimeError, KeyboardInterrupt]))
-    def fail_in_a_step(self, steps: int, error: Any) -> None:
+    def fail_in_a_step(self, steps, error):
         before = self.agent.num_timesteps
         self.agent.env.steps_left, self.agent.env.error = steps, error
         with pytest.raises(error, match="the step failed"):
@@ -129,7 +129,7 @@ class Disturbed(RuleBasedStateMachine):
     # Everything else ------------------------------------------------------------------------
 
     @rule()
-    def save_and_load(self) -> None:
+    def save_and_load(self):
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "agent.npz"
             self.agent.save(file)
@@ -137,7 +137,7 @@ class Disturbed(RuleBasedStateMachine):
         self._leave_episode()
 
     @rule(seed=st.integers(0, 99), deterministic=st.booleans())
-    def predict(self, seed: int, deterministic: bool) -> None:
+    def predict(self, seed, deterministic):
         """Both are asked, since an agent may draw random numbers for an exploring action."""
         rows = self._observations(seed)
         ours, theirs = (
@@ -147,7 +147,7 @@ class Disturbed(RuleBasedStateMachine):
         np.testing.assert_array_equal(ours, theirs)
 
     @rule(seed=st.integers(0, 99), samples=st.sampled_from([0, 3]))
-    def look(self, seed: int, samples: int) -> None:
+    def look(self, seed, samples):
         rows = self._observations(seed)
         if self.kind is OnlineLSPI:
             samples = 0  # it has no posterior to draw from
@@ -160,14 +160,14 @@ class Disturbed(RuleBasedStateMachine):
             self.agent.policy(explore).predict(rows)
 
     @rule()
-    def evaluate(self) -> None:
+    def evaluate(self):
         evaluate(self.agent, episodes=2, longest=80)
         self._leave_episode()
 
     # What must hold -------------------------------------------------------------------------
 
     @invariant()
-    def both_are_the_same(self) -> None:
+    def both_are_the_same(self):
         if self.compiled:
             assert_same_bits(self.agent, self.sound)
             return
@@ -179,8 +179,8 @@ class Disturbed(RuleBasedStateMachine):
         assert self.agent.num_timesteps == self.sound.num_timesteps
 
     @invariant()
-    def counts_agree(self) -> None:
-        state: Any = self.agent.state
+    def counts_agree(self):
+        state = self.agent.state
         assert state.counters[TRANSITIONS] == self.agent.num_timesteps
         if self.kind is RBLSPI:
             learnt = state.posterior.statistics.count.sum() + state.buffer.size[0]
@@ -190,7 +190,7 @@ class Disturbed(RuleBasedStateMachine):
 @pytest.mark.slow
 @pytest.mark.parametrize("where", ["compiled", "Python"])
 @pytest.mark.parametrize("kind", [RBLSPI, OnlineLSPI])
-def test_a_disturbed_agent_is_the_same_as_an_undisturbed_one(kind: type[Agent], where: str) -> None:
+def test_a_disturbed_agent_is_the_same_as_an_undisturbed_one(kind, where):
     machine = type("Machine", (Disturbed,), {"kind": kind, "compiled": where == "compiled"})
     run_state_machine_as_test(
         machine,

@@ -1,10 +1,7 @@
 """What goes wrong in an environment is told, and what was learnt before agrees with the counts."""
 
-from __future__ import annotations
-
 import signal
 import sys
-from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -21,11 +18,11 @@ from rblspi.rollout.loop import interact
 class Hanging(gym.Wrapper[Any, Any, Any, Any]):
     """Episodes of ten steps; the step of some number is interrupted."""
 
-    def __init__(self, number: int = 0) -> None:
+    def __init__(self, number=0):
         super().__init__(gym.make("rblspi/MountainCar-v0", max_episode_steps=10))
         self.left = number
 
-    def step(self, action: Any) -> Any:
+    def step(self, action):
         self.left -= 1
         if self.left == 0:
             signal.raise_signal(signal.SIGINT)
@@ -34,16 +31,16 @@ class Hanging(gym.Wrapper[Any, Any, Any, Any]):
 
 
 @pytest.fixture
-def heard() -> Iterator[None]:
+def heard():
     """Ctrl-C as in a terminal: whatever runs the tests in the background may ignore it."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
 
 
-def transitions_learnt(agent: RBLSPI) -> int:
+def transitions_learnt(agent):
     """By the algorithm's own count, which has to agree with that of its sums."""
-    state: Any = agent.state
+    state = agent.state
     absorbed = state.posterior.statistics.count.sum()
     assert state.counters[rblspi.TRANSITIONS] == absorbed + state.buffer.size[0]
     return int(state.counters[rblspi.TRANSITIONS])
@@ -52,11 +49,11 @@ def transitions_learnt(agent: RBLSPI) -> int:
 # Interruptions -----------------------------------------------------------------------------------
 
 
-def interrupted_at(line: int, agent: RBLSPI) -> bool:
+def interrupted_at(line, agent):
     """Learn, with Ctrl-C before this line of the loop; whether the line was reached."""
     reached = False
 
-    def trace(frame: Any, kind: str, argument: Any) -> Any:
+    def trace(frame, kind, argument):
         nonlocal reached
         if frame.f_code is not interact.__code__:
             return None
@@ -76,7 +73,7 @@ def interrupted_at(line: int, agent: RBLSPI) -> bool:
 
 
 @pytest.mark.usefixtures("heard")
-def test_an_interruption_at_any_line_of_the_loop_leaves_counts_that_agree() -> None:
+def test_an_interruption_at_any_line_of_the_loop_leaves_counts_that_agree():
     agent = RBLSPI(Hanging(), RBFGrid(3), seed=0).learn(25)
     lines = {line for _, _, line in interact.__code__.co_lines() if line is not None}
     reached = [interrupted_at(line, agent) for line in sorted(lines)]
@@ -87,7 +84,7 @@ def test_an_interruption_at_any_line_of_the_loop_leaves_counts_that_agree() -> N
 
 
 @pytest.mark.usefixtures("heard")
-def test_an_interruption_breaks_off_a_step_of_the_environment() -> None:
+def test_an_interruption_breaks_off_a_step_of_the_environment():
     agent = RBLSPI(Hanging(34), RBFGrid(3), seed=0)
     with pytest.raises(KeyboardInterrupt):
         agent.learn(100)
@@ -103,13 +100,13 @@ class Returns(gym.Env[Any, Any]):
     observation_space = gym.spaces.Box(-1.0, 1.0, (2,))
     action_space = gym.spaces.Discrete(2)
 
-    def __init__(self, first: Any, following: Any) -> None:
+    def __init__(self, first, following):
         self.first, self.following = first, following
 
-    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+    def reset(self, *, seed=None, options=None):
         return self.first
 
-    def step(self, action: Any) -> Any:
+    def step(self, action):
         return self.following
 
 
@@ -117,7 +114,7 @@ FINE = np.array([0.5, 0.25])
 BEGUN = (FINE, {})
 
 
-def then(observation: Any, reward: Any = 0.0) -> Any:
+def then(observation, reward=0.0):
     """A step to an observation."""
     return observation, reward, False, False, {}
 
@@ -154,9 +151,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("error", "message", "first", "following"), WRONG)
-def test_what_an_environment_must_not_return_is_named(
-    error: type[Exception], message: str, first: Any, following: Any
-) -> None:
+def test_what_an_environment_must_not_return_is_named(error, message, first, following):
     env = Returns(first, following)
     agent = RBLSPI(env, RBFGrid(2), seed=0)
     with pytest.raises(error, match=message):
@@ -170,7 +165,7 @@ def test_what_an_environment_must_not_return_is_named(
             evaluate(agent, env, longest=10)
 
 
-def test_a_picture_on_its_side_is_an_error() -> None:
+def test_a_picture_on_its_side_is_an_error():
     """It has as many numbers as an upright one, in another order."""
     env = Returns((np.zeros((3, 2)), {}), then(np.zeros((2, 3))))
     env.observation_space = gym.spaces.Box(-1.0, 1.0, (3, 2))
@@ -180,13 +175,13 @@ def test_a_picture_on_its_side_is_an_error() -> None:
         list(collect(env, 10))
 
 
-def test_axes_of_length_one_do_not_count() -> None:
+def test_axes_of_length_one_do_not_count():
     env = Returns((FINE[:, None], {}), then(FINE[None]))
     assert RBLSPI(env, RBFGrid(2), seed=0).learn(10).num_timesteps == 10
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_features_that_are_not_finite_are_an_error(bad: float) -> None:
+def test_features_that_are_not_finite_are_an_error(bad):
     basis = FunctionBasis(lambda o: np.array([1.0, bad if o[0] > 0.6 else 1.0]), size=2)
     env = Returns(BEGUN, then(np.array([0.75, 0.0])))
     with pytest.raises(ValueError, match="the basis makes features that are not finite"):
@@ -194,10 +189,10 @@ def test_features_that_are_not_finite_are_an_error(bad: float) -> None:
 
 
 @pytest.mark.usefixtures("heard")
-def test_an_interruption_waits_for_the_plan_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    plans: list[str] = []
+def test_an_interruption_waits_for_the_plan_under_way(monkeypatch):
+    plans = []
 
-    def plan(self: RLSVI) -> None:
+    def plan(self):
         plans.append("begun")
         signal.raise_signal(signal.SIGINT)
         plan_whole(self)

@@ -1,14 +1,9 @@
 """A bad file of an agent or of a policy gives an error, and nothing else."""
 
-from __future__ import annotations
-
 import builtins
 import json
 import sys
 import tracemalloc
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -30,14 +25,10 @@ from tests.support.hostile_files import (
 )
 
 CHAIN = "rblspi/ChainWalk-v0"
-LOAD: dict[str, Callable[..., Any]] = {
-    "RBLSPI": Agent.load,
-    "OnlineLSPI": Agent.load,
-    "LinearPolicy": LinearPolicy.load,
-}
+LOAD = {"RBLSPI": Agent.load, "OnlineLSPI": Agent.load, "LinearPolicy": LinearPolicy.load}
 
 
-def original(kind: str, path: Path) -> bytes:
+def original(kind, path):
     """The file of a small agent in the middle of an episode, or of a pessimistic policy."""
     basis = RBFGrid(2)
     if kind == "RBLSPI":
@@ -65,9 +56,7 @@ def original(kind: str, path: Path) -> bytes:
 @pytest.mark.parametrize(
     "corrupt", [damaged, hostile_archives, hostile_arrays, hostile_descriptions]
 )
-def test_hundreds_of_bad_files_are_each_an_error(
-    kind: str, corrupt: Callable[..., Iterator[bytes]], tmp_path: Path
-) -> None:
+def test_hundreds_of_bad_files_are_each_an_error(kind, corrupt, tmp_path):
     path = tmp_path / "file.npz"
     sound = original(kind, path)
     path.write_bytes(from_arrays(arrays_of(sound)))
@@ -91,9 +80,7 @@ def test_hundreds_of_bad_files_are_each_an_error(
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("kind", LOAD)
-def test_wrong_numbers_with_a_right_digest_only_give_wrong_numbers(
-    kind: str, tmp_path: Path
-) -> None:
+def test_wrong_numbers_with_a_right_digest_only_give_wrong_numbers(kind, tmp_path):
     path = tmp_path / "file.npz"
     arrays = arrays_of(original(kind, path))
     rng = np.random.default_rng(0)
@@ -114,7 +101,7 @@ def test_wrong_numbers_with_a_right_digest_only_give_wrong_numbers(
                 assert "rescale the rewards" in str(error)  # noqa: PT017
 
 
-def test_a_policy_makes_no_environment_that_a_file_may_not_decide(tmp_path: Path) -> None:
+def test_a_policy_makes_no_environment_that_a_file_may_not_decide(tmp_path):
     path = tmp_path / "policy.npz"
     arrays = arrays_of(original("LinearPolicy", path))
     description = json.loads(arrays["metadata"].tobytes())

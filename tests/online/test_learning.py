@@ -1,7 +1,5 @@
 """RBLSPI learns every domain of the paper, at the sizes a prototype did it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -20,9 +18,7 @@ from tests.support.domains import CURVES
         ("PuddleWorld", 500, "return", -30.0, 0.0),
     ],
 )
-def test_the_last_hundred_episodes_are_good(
-    domain: str, episodes: int, column: str, least: float, most: float
-) -> None:
+def test_the_last_hundred_episodes_are_good(domain, episodes, column, least, most):
     agents = [make_agent(CURVES[domain], seed).learn(episodes=episodes) for seed in range(4)]
     reached = [agent.episodes[-100:, ("length", "return").index(column)] for agent in agents]
     assert least < np.mean(reached) <= most

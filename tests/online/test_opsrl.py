@@ -1,10 +1,5 @@
 """OPSRL: its textbook version, units and offsets, what it finds, and going on after a load."""
 
-from __future__ import annotations
-
-from pathlib import Path
-from typing import Any
-
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -31,7 +26,7 @@ NOISY_SEA, CHAIN = "rblspi/DeepSeaStochastic-v0", "rblspi/NChain-v0"
         (CHAIN, {"length": 5}, 100),
     ],
 )
-def test_it_walks_like_its_textbook_version(name: str, arguments: Any, steps: int) -> None:
+def test_it_walks_like_its_textbook_version(name, arguments, steps):
     env = Diary(gym.make(name, **arguments))
     agent = OPSRL(env, discount=0.9, seed=3).learn(steps)
     plain = gym.make(name, **arguments)
@@ -44,13 +39,13 @@ def test_it_walks_like_its_textbook_version(name: str, arguments: Any, steps: in
 
 
 @pytest.mark.parametrize("unit", [2.0**-20, 2.0**20])
-def test_other_units_change_units_alone(unit: float) -> None:
+def test_other_units_change_units_alone(unit):
     one, two = (OPSRL(Diary(gym.make(NOISY_SEA), u), seed=1).learn(800) for u in (1.0, unit))
     np.testing.assert_array_equal(unit * one.policy().weights, two.policy().weights)
 
 
 @pytest.mark.parametrize("offset", [0.5, 50.0])
-def test_a_constant_added_to_all_rewards_changes_no_action(offset: float) -> None:
+def test_a_constant_added_to_all_rewards_changes_no_action(offset):
     """While the river's rewards are 0 and 0.005, the offsets are 100 and 10,000 times as much."""
     plain, other = Diary(gym.make(RIVER)), Diary(gym.make(RIVER), 1.0, offset)
     one, two = (OPSRL(env, seed=1).learn(1500) for env in (plain, other))
@@ -60,24 +55,24 @@ def test_a_constant_added_to_all_rewards_changes_no_action(offset: float) -> Non
     np.testing.assert_allclose(two.policy().weights, shifted, atol=1e-3 * np.ptp(shifted))
 
 
-def test_it_finds_the_treasure_and_keeps_to_it() -> None:
+def test_it_finds_the_treasure_and_keeps_to_it():
     size = 15
     diagonal = np.arange(size) * (size + 1)
     agent = OPSRL(gym.make(SEA, size=size), seed=0).learn(episodes=200)
     np.testing.assert_array_equal(agent.policy()(diagonal), DeepSea(size).right_actions[diagonal])
 
 
-def test_it_swims() -> None:
+def test_it_swims():
     agent = OPSRL(RIVER, seed=0).learn(3000)
     assert (agent.policy()(np.arange(6)) == RIGHT).all()
 
 
 @pytest.mark.parametrize("name", [RIVER, SEA])
-def test_learning_on_after_a_load_gives_the_same_bits(name: str, tmp_path: Path) -> None:
+def test_learning_on_after_a_load_gives_the_same_bits(name, tmp_path):
     assert_resumes_to_the_bit(lambda: OPSRL(name, seed=2), 777, tmp_path / "agent.npz")
 
 
-def test_it_wants_a_table() -> None:
+def test_it_wants_a_table():
     with pytest.raises(TypeError, match="OPSRL counts visits of states and needs a Discrete"):
         OPSRL("CartPole-v1")
     with pytest.raises(TypeError, match="takes no basis but OneHot"):

@@ -1,10 +1,5 @@
 """Optimistic least-squares value iteration against plain versions of its equations."""
 
-from __future__ import annotations
-
-from pathlib import Path
-from typing import Any
-
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -17,11 +12,11 @@ from tests.support.logs import arrays
 CHAIN = "rblspi/ChainWalk-v0"
 
 
-def remembered(agent: OptimisticLSVI) -> Any:
+def remembered(agent):
     return agent.session.memory.transitions(agent.features.shape)
 
 
-def best_return(agent: OptimisticLSVI, usual: float) -> float:
+def best_return(agent, usual):
     """The largest sum of discounted rewards along what is remembered, by loops."""
     data, found = remembered(agent), []
     for first in range(data.size):
@@ -36,7 +31,7 @@ def best_return(agent: OptimisticLSVI, usual: float) -> float:
     return max(found)
 
 
-def test_the_weights_solve_the_bootstrapped_bellman_equation() -> None:
+def test_the_weights_solve_the_bootstrapped_bellman_equation():
     """theta_a = (sum w x x' + c I)^-1 (sum w x t + c theta_0), by loops."""
     agent = OptimisticLSVI(CHAIN, RBFGrid(4), prior_weight=0.5, seed=1).learn(300)
     data = remembered(agent)
@@ -57,7 +52,7 @@ def test_the_weights_solve_the_bootstrapped_bellman_equation() -> None:
         np.testing.assert_allclose(found, 0.0, atol=0.1 * (hope - usual))
 
 
-def test_over_a_table_an_unknown_action_is_worth_the_hope_and_a_known_one_what_is_seen() -> None:
+def test_over_a_table_an_unknown_action_is_worth_the_hope_and_a_known_one_what_is_seen():
     agent = OptimisticLSVI(gym.make("rblspi/DeepSea-v0", size=4), prior_weight=1e-9, seed=0)
     agent.learn(episodes=1)
     data, scale = remembered(agent), agent._scale(remembered(agent))
@@ -69,14 +64,14 @@ def test_over_a_table_an_unknown_action_is_worth_the_hope_and_a_known_one_what_i
     assert table[data.actions[-1], last] == pytest.approx(data.rewards[-1], abs=1e-6)
 
 
-def test_while_all_returns_are_the_same_the_unknown_is_better_by_one_reward() -> None:
+def test_while_all_returns_are_the_same_the_unknown_is_better_by_one_reward():
     agent = OptimisticLSVI("MountainCar-v0", RBFGrid(3), seed=0).learn(50)
     scale = agent._scale(remembered(agent))
     assert scale.centre == pytest.approx(-100.0)
     assert scale.spread == pytest.approx(1.0)
 
 
-def test_features_are_scaled_to_what_is_remembered_when_it_has_doubled() -> None:
+def test_features_are_scaled_to_what_is_remembered_when_it_has_doubled():
     agent = OptimisticLSVI("MountainCar-v0", RandomFourier(8), seed=0).learn(1000)
     assert agent.basis == RandomFourier(8)
     agent.learn(1200)
@@ -88,7 +83,7 @@ def test_features_are_scaled_to_what_is_remembered_when_it_has_doubled() -> None
     assert fixed.basis == RandomFourier(8)
 
 
-def test_other_units_of_the_observations_change_no_feature() -> None:
+def test_other_units_of_the_observations_change_no_feature():
     seen = np.random.default_rng(0).standard_normal((100, 3))
     space = gym.spaces.Box(-5.0, 5.0, (3,), np.float64)
     plain = rescaled(RandomFourier(16), space, seen)
@@ -98,7 +93,7 @@ def test_other_units_of_the_observations_change_no_feature() -> None:
     )
 
 
-def test_scaled_again_an_angle_stays_a_circle() -> None:
+def test_scaled_again_an_angle_stays_a_circle():
     space = gym.spaces.Box(np.array([-np.pi, -1.0]), np.array([np.pi, 1.0]), dtype=np.float64)
     seen = np.random.default_rng(0).uniform(-1.0, 1.0, (100, 2))
     features = rescaled(RandomFourier(16), space, seen).build(space)
@@ -106,10 +101,8 @@ def test_scaled_again_an_angle_stays_a_circle() -> None:
     np.testing.assert_allclose(features(turned), features(seen), atol=1e-12)
 
 
-def test_a_loaded_agent_goes_on_to_the_bit_also_when_its_features_are_scaled_again(
-    tmp_path: Path,
-) -> None:
-    def agent() -> OptimisticLSVI:
+def test_a_loaded_agent_goes_on_to_the_bit_also_when_its_features_are_scaled_again(tmp_path):
+    def agent():
         return OptimisticLSVI("rblspi/MountainCar-v0", RandomFourier(8), seed=2)
 
     through = agent().learn(1200).learn(1300)

@@ -30,19 +30,13 @@ CAR = "rblspi/MountainCar-v0"
     ],
 )
 def test_it_walks_like_its_textbook_version(
-    name: str,
-    arguments: Any,
-    kind: Any,
-    basis: Any,
-    settings: dict[str, float],
-    steps: int,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    name, arguments, kind, basis, settings, steps, monkeypatch
+):
     monkeypatch.setattr(lbrl, "STATES", 10)
     diary = Diary(gym.make(name, **arguments))
     agent = kind(diary, basis, discount=0.9, seed=3, **settings)
     first = agent.state.weights.reshape(agent.actions, -1).copy()
-    given: Any = (agent.features, agent.features.constant, first, 0.9)
+    given = (agent.features, agent.features.constant, first, 0.9)
     textbook: Any
     if kind is LBRL:
         rng, space = agent_rng(3), agent.env.observation_space
@@ -68,7 +62,7 @@ def test_it_walks_like_its_textbook_version(
 @pytest.mark.parametrize(
     ("kind", "settings"), [(LSVIUCB, {}), (RmaxLSPI, {"visits": 1.0}), (RLSVI, {})]
 )
-def test_it_finds_the_treasure_of_a_deep_sea(kind: Any, settings: dict[str, float]) -> None:
+def test_it_finds_the_treasure_of_a_deep_sea(kind, settings):
     agent = kind(gym.make(SEA, size=8), seed=5, **settings).learn(episodes=80)
     assert (agent.episodes[:, 1] > 0.5).any()
     diagonal = np.arange(8) * 9
@@ -81,7 +75,7 @@ def test_it_finds_the_treasure_of_a_deep_sea(kind: Any, settings: dict[str, floa
 # LSVI-UCB: the bonus -----------------------------------------------------------------------------
 
 
-def test_what_explores_is_one_policy_in_three_forms() -> None:
+def test_what_explores_is_one_policy_in_three_forms():
     """In the loop, as `predict`, and as a policy on its own with a pessimism of -1."""
     agent = LSVIUCB("rblspi/MountainCar-v0", RBFGrid(3), seed=1).learn(400)
     states = np.array([agent.env.observation_space.sample() for _ in range(50)])
@@ -101,7 +95,7 @@ def test_what_explores_is_one_policy_in_three_forms() -> None:
 # Rmax-LSPI: the unknown ---------------------------------------------------------------------------
 
 
-def test_a_table_without_anything_unknown_solves_the_empirical_problem() -> None:
+def test_a_table_without_anything_unknown_solves_the_empirical_problem():
     """The best estimate is LSPI: the fixed point of the counts, but for lambda = 0.01 visits."""
     agent = RmaxLSPI(RIVER, discount=0.9, seed=0).learn(3000)
     data, q = agent._remembered(), agent._weights(False).reshape(2, 6)
@@ -115,7 +109,7 @@ def test_a_table_without_anything_unknown_solves_the_empirical_problem() -> None
             assert q[a, s] * (here.sum() + 0.01) == pytest.approx(target + 0.01 * scale, rel=1e-9)
 
 
-def test_what_is_unknown_is_worth_the_most() -> None:
+def test_what_is_unknown_is_worth_the_most():
     """After one episode of a deep sea, every action where the agent was but the taken ones."""
     agent = RmaxLSPI(gym.make(SEA, size=5), best_value=3.0, visits=1.0, seed=1).learn(episodes=1)
     data, q = agent._remembered(), agent.state.weights.reshape(2, 25)

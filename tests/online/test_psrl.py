@@ -1,10 +1,5 @@
 """PSRL: its textbook version, its posterior, what it finds, and what it refuses."""
 
-from __future__ import annotations
-
-from pathlib import Path
-from typing import Any
-
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -31,7 +26,7 @@ NOISY_SEA = "rblspi/DeepSeaStochastic-v0"
         (LOCK, {"length": 3, "actions": 3}, 150),
     ],
 )
-def test_it_walks_like_its_textbook_version(name: str, arguments: Any, steps: int) -> None:
+def test_it_walks_like_its_textbook_version(name, arguments, steps):
     env = Diary(gym.make(name, **arguments))
     agent = PSRL(env, discount=0.9, seed=3).learn(steps)
     plain = gym.make(name, **arguments)
@@ -43,7 +38,7 @@ def test_it_walks_like_its_textbook_version(name: str, arguments: Any, steps: in
 
 
 @pytest.mark.parametrize(("unit", "offset"), [(3.0, 0.0), (0.1, -2.0)])
-def test_units_and_offset_of_rewards_change_nothing(unit: float, offset: float) -> None:
+def test_units_and_offset_of_rewards_change_nothing(unit, offset):
     plain, other = Diary(gym.make(RIVER)), Diary(gym.make(RIVER), unit, offset)
     one, two = (PSRL(env, seed=1).learn(1500) for env in (plain, other))
     assert plain.actions == other.actions
@@ -55,7 +50,7 @@ def test_units_and_offset_of_rewards_change_nothing(unit: float, offset: float) 
     )
 
 
-def test_models_have_the_mean_and_the_variance_of_the_posterior() -> None:
+def test_models_have_the_mean_and_the_variance_of_the_posterior():
     """Of Dirichlet probabilities with the parameters n_i and c: p and p (1 - p) / (n + c + 1)."""
     agent = PSRL(RIVER, seed=0).learn(300)
     state, rng, draws = agent.state, np.random.default_rng(0), 4000
@@ -81,7 +76,7 @@ def test_models_have_the_mean_and_the_variance_of_the_posterior() -> None:
     np.testing.assert_allclose(rewards[:, ~tried].std(axis=0), 0.005 * 100, rtol=0.1)
 
 
-def test_it_swims() -> None:
+def test_it_swims():
     agent = PSRL(RIVER, seed=0).learn(5000)
     before = agent.state.table.visits @ agent.state.table.rewards[:, MEAN]
     agent.learn(5000)
@@ -90,7 +85,7 @@ def test_it_swims() -> None:
     assert (agent.policy()(np.arange(6)) == RIGHT).all()
 
 
-def test_a_model_lasts_for_an_episode() -> None:
+def test_a_model_lasts_for_an_episode():
     agent = PSRL(gym.make(SEA, size=5), seed=0).learn(episodes=40)
     drawn = int(agent.state.table.counters[DRAWS])
     agent.learn(5)
@@ -100,7 +95,7 @@ def test_a_model_lasts_for_an_episode() -> None:
     assert agent.state.table.counters[DRAWS] == drawn + 2
 
 
-def test_without_episodes_a_model_lasts_for_a_horizon_at_most() -> None:
+def test_without_episodes_a_model_lasts_for_a_horizon_at_most():
     agent = PSRL(RIVER, discount=0.95, seed=0).learn(2000)
     drawn = int(agent.state.table.counters[DRAWS])
     agent.learn(2000)
@@ -108,9 +103,7 @@ def test_without_episodes_a_model_lasts_for_a_horizon_at_most() -> None:
 
 
 @pytest.mark.parametrize(("field", "value"), [("outcomes", 7), ("outcomes", -1), ("sizes", 8)])
-def test_a_file_with_indices_out_of_range_is_refused(
-    field: str, value: int, tmp_path: Path
-) -> None:
+def test_a_file_with_indices_out_of_range_is_refused(field, value, tmp_path):
     agent = PSRL(RIVER, seed=0).learn(50)
     getattr(agent.state.table, field).flat[0] = value
     agent.save(tmp_path / "agent.npz")
@@ -124,15 +117,15 @@ class Lottery(gym.Env):
     observation_space = gym.spaces.Discrete(200)
     action_space = gym.spaces.Discrete(1)
 
-    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+    def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
         return 0, {}
 
-    def step(self, action: Any) -> Any:
+    def step(self, action):
         return int(self.np_random.integers(200)), 1.0, False, True, {}
 
 
-def test_outcomes_beyond_those_that_are_kept_count_as_elsewhere() -> None:
+def test_outcomes_beyond_those_that_are_kept_count_as_elsewhere():
     agent = PSRL(Lottery(), discount=0.5, seed=0).learn(2000)
     assert agent.state.table.sizes[0] == MOST_OUTCOMES
     assert agent.state.table.visits[0] == 2000 == agent.state.table.counters[STEPS]
@@ -145,7 +138,7 @@ def test_outcomes_beyond_those_that_are_kept_count_as_elsewhere() -> None:
     )
 
 
-def test_action_values_come_with_intervals() -> None:
+def test_action_values_come_with_intervals():
     agent = PSRL(RIVER, discount=0.9, seed=0).learn(5000)
     values = agent.action_values(np.arange(6))
     assert values.std is not None
@@ -155,7 +148,7 @@ def test_action_values_come_with_intervals() -> None:
     assert (np.abs(values.mean - truth)[often] < 5 * values.std[often]).all()
 
 
-def test_what_it_cannot_learn_is_refused() -> None:
+def test_what_it_cannot_learn_is_refused():
     with pytest.raises(TypeError, match=r"takes no basis but OneHot\(\), not Fourier"):
         PSRL(RIVER, Fourier(3))
     with pytest.raises(ValueError, match="discount=1: a model may go on for ever"):

@@ -1,9 +1,5 @@
 """RBLSPI and online LSPI: their periods and sums, the units of rewards, and what they refuse."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -13,7 +9,6 @@ from rblspi import (
     LSVIUCB,
     RBLSPI,
     RLSVI,
-    Agent,
     FunctionBasis,
     OneHot,
     OnlineLSPI,
@@ -34,13 +29,13 @@ class Corridor(gym.Env):
     observation_space = gym.spaces.Box(0.0, 1.0, (1,))
     action_space = gym.spaces.Discrete(2, start=3)
 
-    def __init__(self, terminated: bool) -> None:
+    def __init__(self, terminated):
         self.terminated, self.taken = terminated, []
 
-    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+    def reset(self, *, seed=None, options=None):
         return np.array([0.25], np.float32), {}
 
-    def step(self, action: int) -> Any:
+    def step(self, action):
         self.taken.append(action)
         return np.array([0.75], np.float32), 1.0, self.terminated, not self.terminated, {}
 
@@ -50,13 +45,13 @@ class Corridor(gym.Env):
 )
 @pytest.mark.parametrize("kind", [RBLSPI, OnlineLSPI])
 def test_terminal_transitions_do_not_bootstrap_and_truncated_ones_do_unless_the_limit_ends(
-    kind: type[Agent], terminated: bool, limit_ends: bool
-) -> None:
+    kind, terminated, limit_ends
+):
     env = Corridor(terminated)
     basis = FunctionBasis(lambda observation: np.array([1.0, float(observation[0])]), size=2)
-    settings: dict[str, Any] = {"discount": 0.5, "update_every": 1, "limit_ends": limit_ends}
+    settings = {"discount": 0.5, "update_every": 1, "limit_ends": limit_ends}
     agent = kind(env, basis, seed=0, **settings).learn(1)
-    state: Any = agent.state
+    state = agent.state
     cross = state.posterior.statistics.cross if kind is RBLSPI else state.cross
     x, y = np.array([1.0, 0.25]), np.array([1.0, 0.75])
     action = env.taken[0] - 3
@@ -66,7 +61,7 @@ def test_terminal_transitions_do_not_bootstrap_and_truncated_ones_do_unless_the_
     np.testing.assert_allclose(total, expected, atol=1e-5)
 
 
-def test_the_first_improvement_shifts_all_later_ones() -> None:
+def test_the_first_improvement_shifts_all_later_ones():
     agent = RBLSPI(CAR, RBFGrid(3), update_every=20, first_update=1, seed=11)
     improved = []
     for _ in range(45):
@@ -79,7 +74,7 @@ def test_the_first_improvement_shifts_all_later_ones() -> None:
     assert_same_bits(usual.learn(300), stated.learn(300))
 
 
-def test_without_rewards_the_weights_are_zero_and_nothing_is_factorised() -> None:
+def test_without_rewards_the_weights_are_zero_and_nothing_is_factorised():
     sparse, standard = (
         OnlineLSPI(f"rblspi/{name}MountainCar-v0", RBFGrid(8), seed=11).learn(400)
         for name in ("Sparse", "")
@@ -89,7 +84,7 @@ def test_without_rewards_the_weights_are_zero_and_nothing_is_factorised() -> Non
     assert standard.state.weights.any()
 
 
-def test_improvements_that_were_left_out_are_told() -> None:
+def test_improvements_that_were_left_out_are_told():
     agent = OnlineLSPI("rblspi/ChainWalk-v0", OneHot(), seed=0).learn(10)
     agent.state.counters[SINGULAR] = 3
     with pytest.warns(UserWarning, match="3 improvements were left out"):
@@ -99,14 +94,14 @@ def test_improvements_that_were_left_out_are_told() -> None:
 # The units of rewards ---------------------------------------------------------------------------
 
 
-def test_the_papers_precisions_are_in_units_of_the_largest_reward() -> None:
+def test_the_papers_precisions_are_in_units_of_the_largest_reward():
     agent = RBLSPI(Diary(gym.make("rblspi/MountainCar-v0"), 10.0), seed=0).learn(100)
     assert agent.state.largest_reward[0] == 10.0
     assert agent.posterior.prior_precision == pytest.approx(0.01 / 100)
     assert agent.posterior.noise_precision == pytest.approx(1.0 / 100)
 
 
-def test_with_rewards_of_size_one_the_papers_precisions_are_themselves() -> None:
+def test_with_rewards_of_size_one_the_papers_precisions_are_themselves():
     untold, told = (
         RBLSPI("rblspi/MountainCar-v0", RBFGrid(4), seed=0, **given).learn(1000)
         for given in ({}, {"prior_precision": 0.01, "noise_precision": 1.0})
@@ -114,7 +109,7 @@ def test_with_rewards_of_size_one_the_papers_precisions_are_themselves() -> None
     np.testing.assert_array_equal(untold.state.sampled, told.state.sampled)
 
 
-def test_as_long_as_there_are_no_rewards_it_explores_all_the_same() -> None:
+def test_as_long_as_there_are_no_rewards_it_explores_all_the_same():
     agent = RBLSPI("rblspi/SparseMountainCar-v0", RBFGrid(4), seed=0).learn(100)
     assert agent.state.largest_reward[0] == 0.0
     assert not agent.state.mean.any()
@@ -152,28 +147,26 @@ def test_as_long_as_there_are_no_rewards_it_explores_all_the_same() -> None:
         (LBRL, {"noise_std": 0.0}, ValueError, "noise_std=0"),
     ],
 )
-def test_settings_without_meaning_are_refused(
-    kind: type[Agent], arguments: dict[str, Any], error: type[Exception], message: str
-) -> None:
+def test_settings_without_meaning_are_refused(kind, arguments, error, message):
     with pytest.raises(error, match=message):
         kind(CAR, RBFGrid(3), **arguments)
 
 
-def test_a_basis_of_another_dimension_is_refused() -> None:
+def test_a_basis_of_another_dimension_is_refused():
     with pytest.raises(ValueError, match=r"3 .*2 dimensions"):
         RBLSPI(CAR, RBFGrid((3, 3, 3)))
 
 
-def test_a_seed_may_have_any_number_of_digits() -> None:
+def test_a_seed_may_have_any_number_of_digits():
     assert RBLSPI(CAR, RBFGrid(3), seed=10**400).seed == 10**400
 
 
-def test_an_observation_of_another_dimension_is_refused() -> None:
+def test_an_observation_of_another_dimension_is_refused():
     agent = RBLSPI(gym.make(CAR), RBFGrid(3))
     with pytest.raises(ValueError, match="2"):
         agent.predict([0.0, 0.0, 0.0])
 
 
-def test_a_posterior_that_does_not_fit_into_memory_is_refused() -> None:
+def test_a_posterior_that_does_not_fit_into_memory_is_refused():
     with pytest.raises(ValueError, match="30003 weights, and a posterior over them takes 22 GB"):
         RBLSPI(CAR, RBFGrid(100), seed=0)

@@ -1,15 +1,12 @@
 """Randomised least-squares value iteration against plain versions of its equations."""
 
-from __future__ import annotations
-
 from functools import partial
-from pathlib import Path
 
 import gymnasium as gym
 import numpy as np
 import pytest
 
-from rblspi import RLSVI, Agent, RBFGrid, Transitions
+from rblspi import RLSVI, Agent, RBFGrid
 from rblspi.core.archive import FileError
 from rblspi.online.planning_agent import STEP
 from rblspi.online.value_iteration import ValueScale
@@ -20,11 +17,11 @@ from tests.support.logs import arrays
 SEA = "rblspi/DeepSea-v0"
 
 
-def remembered(agent: RLSVI) -> Transitions:
+def remembered(agent):
     return agent.session.memory.transitions(agent.features.shape)
 
 
-def test_the_weights_solve_the_sampled_bellman_equation() -> None:
+def test_the_weights_solve_the_sampled_bellman_equation():
     """theta_a = (C_a + lambda I)^-1 (sum x t + lambda theta_0) + sigma R_a^-1 z, by loops."""
     agent = RLSVI("rblspi/ChainWalk-v0", RBFGrid(4), noise_std=0.3, prior_std=2.0, seed=1)
     agent.learn(300)
@@ -48,7 +45,7 @@ def test_the_weights_solve_the_sampled_bellman_equation() -> None:
         np.testing.assert_allclose(weights[a], expected, atol=0.01 * scale.spread)
 
 
-def test_the_published_finite_horizon_is_the_step_in_the_state_and_no_discount() -> None:
+def test_the_published_finite_horizon_is_the_step_in_the_state_and_no_discount():
     """In the deep sea the row is the step: theta_h is regressed on theta_h+1, backwards."""
     size = 5
     agent = RLSVI(gym.make(SEA, size=size), noise_std=0.05, prior_std=0.5, discount=1.0, seed=2)
@@ -72,7 +69,7 @@ def test_the_published_finite_horizon_is_the_step_in_the_state_and_no_discount()
     np.testing.assert_allclose(found, table, rtol=1e-9)
 
 
-def test_every_step_to_a_horizon_has_its_own_values() -> None:
+def test_every_step_to_a_horizon_has_its_own_values():
     """Lines 2 to 4 by loops: on a chain, the position does not tell the step."""
     horizon, length = 6, 4
     env = gym.make("rblspi/NChain-v0", length=length)  # its episodes have 12 steps, so two horizons
@@ -96,7 +93,7 @@ def test_every_step_to_a_horizon_has_its_own_values() -> None:
     np.testing.assert_allclose(found, table[:-1], rtol=1e-10, atol=1e-12)
 
 
-def test_with_a_horizon_it_acts_by_the_values_of_the_step() -> None:
+def test_with_a_horizon_it_acts_by_the_values_of_the_step():
     agent = RLSVI(gym.make("rblspi/NChain-v0", length=5), horizon=13, discount=1.0, seed=2)
     agent.learn(episodes=3)
     weights = agent.state.weights.reshape(13, 2, 5).copy()
@@ -106,7 +103,7 @@ def test_with_a_horizon_it_acts_by_the_values_of_the_step() -> None:
     np.testing.assert_array_equal(latest.actions, expected)
 
 
-def test_the_best_estimate_with_a_horizon_is_of_so_many_steps() -> None:
+def test_the_best_estimate_with_a_horizon_is_of_so_many_steps():
     """Two steps from the end of a known chain, six steps are worth five rewards."""
     agent = RLSVI(gym.make("rblspi/NChain-v0", length=4), horizon=6, discount=1.0, seed=0)
     agent.learn(episodes=60)
@@ -116,7 +113,7 @@ def test_the_best_estimate_with_a_horizon_is_of_so_many_steps() -> None:
 
 
 @pytest.mark.parametrize("offset", [100.0, 10_000.0])
-def test_a_constant_added_to_all_rewards_changes_no_action(offset: float) -> None:
+def test_a_constant_added_to_all_rewards_changes_no_action(offset):
     """Rewards of 0 and 1, so the offsets are a hundred and ten thousand times what they differ."""
     chains = [Diary(gym.make("rblspi/ChainWalk-v0"), 1.0, shift) for shift in (0.0, offset)]
     settings = {"discount": 0.9, "seed": 4}
@@ -127,11 +124,11 @@ def test_a_constant_added_to_all_rewards_changes_no_action(offset: float) -> Non
     np.testing.assert_allclose(difference, [shift, shift], rtol=1e-6, atol=1e-6 * offset)
 
 
-def test_with_a_horizon_it_resumes_to_the_bit(tmp_path: Path) -> None:
+def test_with_a_horizon_it_resumes_to_the_bit(tmp_path):
     assert_resumes_to_the_bit(partial(RLSVI, SEA, horizon=7, seed=6), 400, tmp_path / "agent.npz")
 
 
-def test_a_file_with_a_step_beyond_the_horizon_is_refused(tmp_path: Path) -> None:
+def test_a_file_with_a_step_beyond_the_horizon_is_refused(tmp_path):
     agent = RLSVI(SEA, horizon=7, seed=0).learn(20)
     agent.state.counters[STEP] = 7
     agent.save(tmp_path / "agent.npz")

@@ -1,14 +1,11 @@
 """The agents walk the trajectory of the textbook versions, given the same random numbers."""
 
-from __future__ import annotations
-
 import gymnasium as gym
 import numpy as np
 import pytest
 
 from examples import textbook
 from rblspi import RBLSPI, OnlineLSPI
-from rblspi.experiments.definitions import Curve
 from rblspi.features import basis_from_settings
 from tests.support.diary import Diary
 from tests.support.domains import CURVES
@@ -23,7 +20,7 @@ on_domains = pytest.mark.parametrize("curve", CURVES.values(), ids=CURVES)
     [(20, 2000), (1, 150), ("episode", 2000)],
     ids=["K20", "K1", "episode"],
 )
-def test_rblspi(curve: Curve, update_every: int | str, steps: int) -> None:
+def test_rblspi(curve, update_every, steps):
     env, settings = Diary(gym.make(curve.environment)), {**curve.settings}
     settings["update_every"] = update_every
     agent = RBLSPI(env, basis_from_settings(curve.basis), seed=3, **settings).learn(steps)
@@ -35,7 +32,7 @@ def test_rblspi(curve: Curve, update_every: int | str, steps: int) -> None:
 
 @pytest.mark.parametrize("on_policy", [True, False])
 @on_domains
-def test_online_lspi(curve: Curve, on_policy: bool) -> None:
+def test_online_lspi(curve, on_policy):
     env, basis = Diary(gym.make(curve.environment)), basis_from_settings(curve.basis)
     settings = {"discount": curve.settings["discount"], "on_policy": on_policy, "update_every": 20}
     agent = OnlineLSPI(env, basis, seed=5, **settings).learn(2000)

@@ -1,13 +1,8 @@
 """One thread learns; others may look, save and stop meanwhile."""
 
-from __future__ import annotations
-
 import threading
 import time
-from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -26,18 +21,18 @@ ROWS = np.random.default_rng(0).uniform((-1.2, -0.07), (0.5, 0.07), (40, 2))
 class Waiting(gym.Wrapper):
     """Its steps wait until they may."""
 
-    def __init__(self) -> None:
+    def __init__(self):
         super().__init__(gym.make(CAR))
         self.entered, self.may_go_on = threading.Event(), threading.Event()
 
-    def step(self, action: Any) -> Any:
+    def step(self, action):
         self.entered.set()
         assert self.may_go_on.wait(60)
         return self.env.step(action)
 
 
 @contextmanager
-def learning(agent: Agent, steps: int) -> Iterator[None]:
+def learning(agent, steps):
     """Learn in another thread; in the end, wait for it."""
     thread = threading.Thread(target=agent.learn, args=(steps,))
     thread.start()
@@ -50,7 +45,7 @@ def learning(agent: Agent, steps: int) -> Iterator[None]:
         thread.join()
 
 
-def test_a_second_thread_that_learns_is_refused() -> None:
+def test_a_second_thread_that_learns_is_refused():
     env = Waiting()
     agent = RBLSPI(env, RBFGrid(2), seed=0)
     with learning(agent, 50):
@@ -62,7 +57,7 @@ def test_a_second_thread_that_learns_is_refused() -> None:
     assert agent.learn(10, reset_num_timesteps=False).num_timesteps == 60
 
 
-def test_learning_stops_from_another_thread() -> None:
+def test_learning_stops_from_another_thread():
     agent = RBLSPI(CAR, RBFGrid(2), seed=0)
     with learning(agent, 10**9):
         while agent.num_timesteps < 1000:
@@ -71,18 +66,18 @@ def test_learning_stops_from_another_thread() -> None:
     assert 1000 <= agent.num_timesteps < 10**9
 
 
-def make(kind: str, period: int) -> Agent:
+def make(kind, period):
     if kind == "RBLSPI":
         settings = {"prior_precision": 0.001, "noise_precision": 0.1}
         return RBLSPI(CAR, RBFGrid(6), update_every=period, seed=0, **settings)
     return OnlineLSPI(CAR, RBFGrid(6), update_every=period, epsilon_decay=0.9999, seed=0)
 
 
-def assert_consistent(agent: Agent) -> None:
+def assert_consistent(agent):
     """What is counted in several places is the same number everywhere."""
     under_way = max(int(agent.session.episode.steps[0]), 0)
     assert agent.episodes[:, 0].sum() + under_way == agent.num_timesteps
-    state: Any = agent.state
+    state = agent.state
     assert state.counters[rblspi.TRANSITIONS] == agent.num_timesteps
     if isinstance(agent, RBLSPI):
         statistics = state.posterior.statistics
@@ -93,9 +88,7 @@ def assert_consistent(agent: Agent) -> None:
 
 
 @pytest.mark.parametrize(("kind", "period"), [("RBLSPI", 20), ("RBLSPI", 100), ("OnlineLSPI", 20)])
-def test_what_other_threads_see_and_save_is_consistent(
-    kind: str, period: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_other_threads_see_and_save_is_consistent(kind, period, tmp_path, monkeypatch):
     monkeypatch.setattr("rblspi.online.agent.PAUSE", 0.01)
     agent = make(kind, period)
     files, policies = [tmp_path / f"{i}.npz" for i in range(20)], []

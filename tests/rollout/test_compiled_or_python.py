@@ -1,10 +1,5 @@
 """One rule decides whether an environment runs compiled, for agents and for collecting alike."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from typing import Any
-
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -15,35 +10,35 @@ from rblspi.environments.mountain_car import MountainCar
 from rblspi.rollout.collect import collect
 
 CAR = "rblspi/MountainCar-v0"
-CALLS: list[str] = []
+CALLS = []
 
 
 class OwnStep(MountainCar):
-    def step(self, action: Any) -> Any:
+    def step(self, action):
         CALLS.append("step")
         observation, _, terminated, truncated, info = super().step(action)
         return observation, -7.0, terminated, truncated, info
 
 
 class OwnReset(MountainCar):
-    def reset(self, **arguments: Any) -> Any:
+    def reset(self, **arguments):
         CALLS.append("reset")
         return super().reset(**{**arguments, "options": {"state": (-0.31, 0.0)}})
 
 
 class OwnObservation(MountainCar):
-    def observation(self, state: Any) -> Any:
+    def observation(self, state):
         CALLS.append("observation")
         return np.array([-0.31, 0.0])
 
 
 class OwnPicture(MountainCar):
-    def draw(self, canvas: Any) -> None:
+    def draw(self, canvas):
         CALLS.append("draw")
 
 
 class OwnWrapper(gym.Wrapper):
-    def step(self, action: Any) -> Any:
+    def step(self, action):
         CALLS.append("step")
         observation, _, terminated, truncated, info = self.env.step(action)
         return observation, -7.0, terminated, truncated, info
@@ -53,26 +48,26 @@ class OwnTimeLimit(gym.wrappers.TimeLimit):
     """A subclass of a harmless wrapper may do anything."""
 
 
-def patched(env: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
+def patched(env):
     """The same environment, with a method replaced on this very object."""
     step = env.step
 
-    def own(action: Any) -> Any:
+    def own(action):
         CALLS.append("step")
         observation, _, terminated, truncated, info = step(action)
         return observation, -7.0, terminated, truncated, info
 
-    env.step = own  # type: ignore[method-assign]
+    env.step = own
     return env
 
 
-def patched_inside() -> gym.Env[Any, Any]:
+def patched_inside():
     env = gym.make(CAR)
     patched(env.unwrapped)
     return env
 
 
-OWN: dict[str, tuple[Callable[[], gym.Env[Any, Any]], str]] = {
+OWN = {
     "step": (OwnStep, "step"),
     "reset": (OwnReset, "reset"),
     "observation": (OwnObservation, "observation"),
@@ -85,7 +80,7 @@ OWN: dict[str, tuple[Callable[[], gym.Env[Any, Any]], str]] = {
 }
 
 
-def assert_called(method: str, steps: int, rewards: Any, observed: Any, expected: Any) -> None:
+def assert_called(method, steps, rewards, observed, expected):
     """The user's method was called, and what it returned is what was learnt or logged."""
     assert set(CALLS) == {method}
     if method == "step":
@@ -98,7 +93,7 @@ def assert_called(method: str, steps: int, rewards: Any, observed: Any, expected
 
 
 @pytest.mark.parametrize("name", OWN)
-def test_agents_and_logs_call_what_a_user_has_overridden(name: str) -> None:
+def test_agents_and_logs_call_what_a_user_has_overridden(name):
     make, method = OWN[name]
     assert not runs_compiled(make())
     agent = OnlineLSPI(make(), RBFGrid(2), seed=0, update_every=100)
@@ -108,7 +103,7 @@ def test_agents_and_logs_call_what_a_user_has_overridden(name: str) -> None:
         assert_called(method, 30, log.rewards, log.observations, [-0.31, 0.0])
 
 
-def test_nothing_else_keeps_an_environment_from_running_compiled() -> None:
+def test_nothing_else_keeps_an_environment_from_running_compiled():
     assert runs_compiled(gym.make(CAR))
     assert runs_compiled(MountainCar())
     assert runs_compiled(OwnPicture())
@@ -119,8 +114,8 @@ def test_nothing_else_keeps_an_environment_from_running_compiled() -> None:
 
 
 @pytest.mark.parametrize(("inner", "outer"), [(50, 20), (20, 50)])
-def test_of_two_time_limits_the_smaller_one_counts(inner: int, outer: int) -> None:
-    def env() -> gym.Env[Any, Any]:
+def test_of_two_time_limits_the_smaller_one_counts(inner, outer):
+    def env():
         return gym.wrappers.TimeLimit(gym.make(CAR, max_episode_steps=inner), outer)
 
     assert runs_compiled(env())

@@ -1,7 +1,5 @@
 """Evaluating leaves the agent alone, and gives as many episodes as were asked for."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import gymnasium as gym
@@ -21,11 +19,11 @@ class Walk(gym.Env[Any, Any]):
     observation_space = gym.spaces.Box(-10.0, 10.0, (1,))
     action_space = gym.spaces.Discrete(2)
 
-    def __init__(self, length: int = 7, seeded_in_place: bool = False) -> None:
+    def __init__(self, length=7, seeded_in_place=False):
         self.length = length
         self.seeded_in_place = seeded_in_place
 
-    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+    def reset(self, *, seed=None, options=None):
         if self.seeded_in_place and seed is not None and self._np_random is not None:
             state = np.random.default_rng(seed).bit_generator.state
             self._np_random.bit_generator.state = state
@@ -34,11 +32,11 @@ class Walk(gym.Env[Any, Any]):
         self.steps = 0
         return self._seen(), {}
 
-    def step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+    def step(self, action):
         self.steps += 1
         return self._seen(), float(self.steps), self.steps == self.length, False, {}
 
-    def _seen(self) -> Any:
+    def _seen(self):
         return self.np_random.uniform(-1.0, 1.0, 1).astype(np.float32)
 
 
@@ -46,11 +44,11 @@ class Mine(gym.Wrapper[Any, Any, Any, Any]):
     """A wrapper as people write them."""
 
 
-def agent_on(env: gym.Env[Any, Any]) -> RBLSPI:
+def agent_on(env):
     return RBLSPI(env, RBFGrid(3), seed=1)
 
 
-def test_a_wrapper_of_the_users_own_is_no_obstacle() -> None:
+def test_a_wrapper_of_the_users_own_is_no_obstacle():
     agent = agent_on(Mine(gym.make("rblspi/MountainCar-v0"))).learn(50)
     assert len(evaluate(agent, episodes=2).lengths) == 2
     agent.learn(50)
@@ -58,7 +56,7 @@ def test_a_wrapper_of_the_users_own_is_no_obstacle() -> None:
 
 @pytest.mark.parametrize("in_place", [False, True])
 @pytest.mark.parametrize("explicit", [False, True])
-def test_the_training_environment_keeps_its_random_numbers(in_place: bool, explicit: bool) -> None:
+def test_the_training_environment_keeps_its_random_numbers(in_place, explicit):
     seen = []
     for evaluated in (False, True):
         env = Walk(seeded_in_place=in_place)
@@ -71,10 +69,8 @@ def test_the_training_environment_keeps_its_random_numbers(in_place: bool, expli
     np.testing.assert_array_equal(*seen)
 
 
-def test_a_failure_while_evaluating_returns_the_environment(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def broken(*_: Any, **__: Any) -> None:
+def test_a_failure_while_evaluating_returns_the_environment(monkeypatch):
+    def broken(*_, **__):
         raise RuntimeError("broken")
 
     env = Walk()
@@ -89,7 +85,7 @@ def test_a_failure_while_evaluating_returns_the_environment(
 
 @pytest.mark.parametrize("mode", list(AutoresetMode))
 @pytest.mark.parametrize(("length", "expected"), [(50, 10), (7, 7)])
-def test_every_part_gives_its_episodes(mode: AutoresetMode, length: int, expected: int) -> None:
+def test_every_part_gives_its_episodes(mode, length, expected):
     env = SyncVectorEnv([lambda: Walk(length)] * 2, autoreset_mode=mode)
     result = evaluate(agent_on(Walk()), env, episodes=11, longest=10)
     assert result.lengths.tolist() == [expected] * 11
@@ -102,21 +98,21 @@ class Together(VectorEnv[Any, Any, Any]):
     num_envs = 2
     metadata = {"autoreset_mode": AutoresetMode.NEXT_STEP}  # noqa: RUF012
 
-    def reset(self, *, seed: Any = None, options: Any = None) -> tuple[Any, dict[str, Any]]:
+    def reset(self, *, seed=None, options=None):
         return np.zeros((2, 1)), {}
 
-    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+    def step(self, actions):
         return np.zeros((2, 1)), np.ones(2), np.zeros(2, bool), np.zeros(2, bool), {}
 
 
-def test_parts_that_begin_only_together_are_refused_where_that_matters() -> None:
+def test_parts_that_begin_only_together_are_refused_where_that_matters():
     agent = agent_on(Walk())
     assert evaluate(agent, Together(), episodes=2, longest=10).lengths.tolist() == [10.0, 10.0]
     with pytest.raises(ValueError, match=r"not over after longest=10 steps.*pass a larger longest"):
         evaluate(agent, Together(), episodes=3, longest=10)
 
 
-def test_evaluation_of_a_known_environment() -> None:
+def test_evaluation_of_a_known_environment():
     agent = RBLSPI(CAR, RBFGrid(2), seed=0)
     short = gym.make(CAR, max_episode_steps=7)
     result = evaluate(agent, short, episodes=5)
@@ -128,7 +124,7 @@ def test_evaluation_of_a_known_environment() -> None:
 
 
 @pytest.mark.parametrize("mode", AutoresetMode)
-def test_vector_environments_give_the_same_episodes(mode: AutoresetMode) -> None:
+def test_vector_environments_give_the_same_episodes(mode):
     agent = RBLSPI("CartPole-v1", POLE, seed=0).learn(300)
     vector = SyncVectorEnv([lambda: gym.make("CartPole-v1")] * 3, autoreset_mode=mode)
     result = evaluate(agent, vector, episodes=7, seed=4)

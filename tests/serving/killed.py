@@ -19,7 +19,6 @@ from collections import Counter
 from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from rblspi.data import read_log
 from tests.support.service import Client, Service
@@ -38,10 +37,10 @@ class Load(threading.Thread):
         super().__init__()
         self._client, self._until = Client(port), until
         self._rng = random.Random(seed)
-        self.decided: dict[str, tuple[Any, str]] = {}  # states and actions, by id
-        self.waiting: dict[str, dict[str, Any]] = {}  # outcomes that nobody has confirmed
-        self.recorded: dict[str, dict[str, Any]] = {}  # outcomes that were confirmed
-        self.counts: Counter[str] = Counter()
+        self.decided = {}  # states and actions, by id
+        self.waiting = {}  # outcomes that nobody has confirmed
+        self.recorded = {}  # outcomes that were confirmed
+        self.counts = Counter()
 
     def run(self):
         while time.monotonic() < self._until:
