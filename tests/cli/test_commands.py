@@ -68,14 +68,6 @@ def test_the_command_line_goes_before_the_file(tmp_path):
     assert len(agent.episodes) == 1
 
 
-def test_going_on_gives_the_same_bits(trained, tmp_path):
-    whole = Agent.load(trained / "agent.npz").learn(200, reset_num_timesteps=False)
-    assert run("train", "--resume", trained, "--timesteps", 200, "--save", tmp_path) == 0
-    resumed = Agent.load(tmp_path / "agent.npz")
-    np.testing.assert_array_equal(whole.posterior.mean, resumed.posterior.mean)
-    assert resumed.num_timesteps == 1700
-
-
 def test_settings_and_arguments_reach_where_they_belong(tmp_path):
     code = run(
         *("train", CAR, "--algo", "online-lspi", "--basis", "Fourier(order=2)", "--episodes", "2"),

@@ -42,11 +42,6 @@ def test_numpy_reads_it_as_well(path):
         np.testing.assert_array_equal(found["matrix"], ARRAYS["matrix"])
 
 
-def test_the_same_content_gives_the_same_bytes(path):
-    archive.write(path.with_name("other"), "test", 4, DESCRIPTION, ARRAYS)
-    assert path.with_name("other").read_bytes() == path.read_bytes()
-
-
 def test_numbers_of_numpy_are_numbers_and_other_objects_are_named(tmp_path):
     given = {"a": np.float64(0.1), "b": np.int64(3), "c": np.arange(2), "d": Path("x")}
     archive.write(tmp_path / "x", "test", 1, given, {})

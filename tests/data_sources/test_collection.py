@@ -45,10 +45,11 @@ def test_episodes_can_be_counted_instead(env):
     assert log.terminated[-1]
 
 
-def test_states_of_a_chain_are_whole_numbers():
-    log = whole("rblspi/ChainWalk-v0", 100)
+@pytest.mark.parametrize(("env", "shape"), [("rblspi/ChainWalk-v0", ()), ("Blackjack-v1", (3,))])
+def test_discrete_states_are_whole_numbers(env, shape):
+    log = whole(env, 100)
     assert log.observations.dtype == np.int64
-    assert log.observations.shape == (100,)
+    assert log.observations.shape == (100, *shape)
 
 
 def test_a_policy_acts():

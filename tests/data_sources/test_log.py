@@ -352,12 +352,6 @@ def test_times_that_give_no_order_are_named(times, message):
         read_log(table(time=times), Columns(ends="truncated"))
 
 
-def test_rows_without_an_episode_are_named():
-    for absent in (None, np.nan):
-        with pytest.raises(DataError, match=r"row 3, column episode: (None|nan) must name an epi"):
-            read_log(table(episode=[0.0, 0, 0, absent, 1, 2, 2, 2]), Columns(ends="truncated"))
-
-
 def test_time_that_runs_backwards_in_an_episode_without_a_name():
     times = [0, 2, 1, 0, 1, 0, 1, 2]
     message = r"table, row 2, column time: the time 1 runs backwards in an episode, after .*row 1"
@@ -549,15 +543,6 @@ def test_folders_with_files_of_several_kinds_are_refused(tmp_path):
     write_lines(tmp_path / "b.jsonl", ROWS)
     with pytest.raises(DataError, match=r"files of several kinds, \.csv and \.jsonl"):
         read_log(tmp_path)
-
-
-def test_the_roles_are_shown_as_a_table():
-    shown = str(read_log(pd.DataFrame(ROWS).assign(comment="x"), Columns(reward="reward")))
-    lines = [" ".join(line.split()) for line in shown.splitlines()]
-    assert "state (guessed) weekday words: Mon, Tue, Wed" in lines
-    assert "action (guessed) action 3 words: large, none, small" in lines
-    assert lines[4].startswith("reward reward numbers, ")
-    assert "not used comment because of its name; state=NAMES can name it" in lines
 
 
 @pytest.mark.parametrize("written", ["0,5", "1.000,5", "1 000", "50%", "$3", "3 €", "-€1,5"])

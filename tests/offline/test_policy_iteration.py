@@ -177,11 +177,3 @@ def test_a_wide_tolerance_stops_early():
     lspi = LSPI(BASIS, 2, discount=DISCOUNT, tolerance=1e6).fit(transitions)
     assert lspi.n_iter_ == 2
     assert lspi.converged_
-
-
-def test_the_optimal_policy_as_the_initial_one_is_kept():
-    lspi = LSPI(OneHot(), 2, discount=DISCOUNT, initial_policy=lambda s: OPTIMAL[s])
-    lspi.fit(in_proportion())
-    assert lspi.n_iter_ == 1
-    np.testing.assert_array_equal(lspi.act(STATES), OPTIMAL)
-    assert lspi.act(3) == 0

@@ -152,11 +152,6 @@ def test_settings_without_meaning_are_refused(kind, arguments, error, message):
         kind(CAR, RBFGrid(3), **arguments)
 
 
-def test_a_basis_of_another_dimension_is_refused():
-    with pytest.raises(ValueError, match=r"3 .*2 dimensions"):
-        RBLSPI(CAR, RBFGrid((3, 3, 3)))
-
-
 def test_a_seed_may_have_any_number_of_digits():
     assert RBLSPI(CAR, RBFGrid(3), seed=10**400).seed == 10**400
 

@@ -43,13 +43,9 @@ def test_a_reading_leaves_different_curves_different():
         assert len(unique(read_as(reading, curve) for curve in CURVES)) == len(CURVES)
 
 
-def test_a_reading_is_parsed_and_named():
-    assert name_of(parse(["centres=edge", "limit=ends"])) == "centres=edge + limit=ends"
+def test_a_reading_is_parsed_and_named_in_any_order():
     assert parse(["centres=cell"]) == DEFAULT
     assert name_of(DEFAULT) == "default"
-
-
-def test_the_order_of_factors_does_not_matter():
     texts = ["limit=ends", "centres=edge"]
     assert name_of(parse(texts)) == name_of(parse(texts[::-1])) == "centres=edge + limit=ends"
 

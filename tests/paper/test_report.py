@@ -1,7 +1,6 @@
 import json
 import re
 import shutil
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -88,20 +87,6 @@ def test_short_runs_decide_the_claims_that_need_no_longer_ones():
     decided = {name for name, judgement in verdicts.items() if judgement.verdict != "undecided"}
     assert decided == {"chain-1", "chain-2", "pendulum-3"}
     assert "needs runs of 1500 episodes, these have 200" in verdicts["car-1"].note
-
-
-def test_a_report_is_titled_by_what_it_is(tmp_path):
-    mine = replace(quick(FIGURES["cart-pole"]), id="mine", title="Poles & carts")
-    page = write_report([invented(mine)], tmp_path).page.read_text(encoding="utf-8")
-    assert "<title>Poles &amp; carts</title>" in page
-    assert "<h1>Poles &amp; carts</h1>" in page
-
-
-def test_runs_too_short_for_a_claim_decide_nothing_and_long_ones_do():
-    short, whole = quick(FIGURES["cart-pole"]), FIGURES["cart-pole"]
-    assert {j.verdict for j in judgements_on([invented(short)])} == {"undecided"}
-    pole_1, _ = judgements_on([invented(whole, runs=30)])
-    assert pole_1.verdict == "does not hold"  # 100 steps where 480 are claimed
 
 
 def test_a_figure_without_runs_is_shown_as_such(tmp_path):

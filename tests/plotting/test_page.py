@@ -38,12 +38,6 @@ def test_a_figure_is_drawn_by_the_function_for_its_kind(tmp_path):
         write([result], tmp_path)
 
 
-def test_a_page_without_claims_shows_none(tmp_path):
-    page = write([invented(FIGURE)], tmp_path).read_text(encoding="utf-8")
-    assert "A small figure" in page
-    assert 'href="#claims"' not in page
-
-
 def test_an_algorithm_of_another_package_is_run_and_drawn(tmp_path):
     """It is registered as a baseline, so it is drawn like one."""
     with installed(tmp_path):
