@@ -60,10 +60,17 @@ def make(record: Algorithm, env: Any, name: str = "", **given: Any) -> Agent:
     return agent
 
 
+def case(record: Algorithm, *more: str) -> Any:
+    """Parameters of a test, which is slow for algorithms to compare with."""
+    marks = pytest.mark.slow if "baselines" in record.target else ()
+    name = "-".join([record.name, *(one.partition("/")[2] for one in more)])
+    return pytest.param(record, *more, id=name, marks=marks)
+
+
 def every(*environments: str) -> Any:
     """Every agent in those of the environments that it takes."""
     pairs = [
-        pytest.param(record, name, id=f"{record.name}-{name.partition('/')[2]}")
+        case(record, name)
         for record in ONLINE
         for name in environments
         if (record.name, name) not in REFUSES
@@ -71,11 +78,9 @@ def every(*environments: str) -> Any:
     return pytest.mark.parametrize(("record", "name"), pairs)
 
 
-by_name = pytest.mark.parametrize("record", ONLINE, ids=lambda record: record.name)
+by_name = pytest.mark.parametrize("record", [case(record) for record in ONLINE])
 on_tables = pytest.mark.parametrize(
-    "record",
-    [record for record in ONLINE if (record.name, TABLE) not in REFUSES],
-    ids=lambda record: record.name,
+    "record", [case(record) for record in ONLINE if (record.name, TABLE) not in REFUSES]
 )
 
 
@@ -301,8 +306,7 @@ def test_it_says_which_observations_it_needs(record: str, name: str) -> None:
 
 @pytest.mark.parametrize(
     "record",
-    [r for r in ONLINE if r.name != "fitted-rmax" and (r.name, NUMBERS) not in REFUSES],
-    ids=lambda r: r.name,
+    [case(r) for r in ONLINE if r.name != "fitted-rmax" and (r.name, NUMBERS) not in REFUSES],
 )
 def test_numbers_as_actions_are_the_points_of_a_grid(record: Algorithm) -> None:
     """By the bit as if a wrapper offered the points; `FittedRmax` knows how near they are."""
