@@ -63,6 +63,9 @@ MOST_DIMENSIONS = 8
 SPAN = 3.0
 #: error of planned values, in units of their range
 PRECISION = 1e-3
+#: a hope beyond all rewards, in units of the range of values: it pays for a way of 1 / (1 - gamma)
+#: steps at the greatest cost, because gamma^n u = 1 - gamma^n has u = e - 1 there
+FAR = math.e - 1.0
 
 
 class FittedRmax(PlanningAgent):
@@ -93,9 +96,11 @@ class FittedRmax(PlanningAgent):
     Notes
     -----
     The hope u is the best value that the rewards seen so far allow, if episodes can end; as long as
-    none has ended, it exceeds that by their range. A constant added to all rewards of a problem
-    without terminal states, or other units, change no action. By the best estimate, by which
-    `policy` acts, the unknown is worth as much as going on as so far.
+    none has ended, it exceeds that by their range. Actions that are numbers often have a cost, and
+    the hope then exceeds it by e - 1 times the range: enough to pay for 1 / (1 - gamma) steps. A
+    constant added to all rewards of a problem without terminal states, or other units, change no
+    action. By the best estimate, by which `policy` acts, the unknown is worth as much as going on
+    as so far.
 
     Where all rewards that were seen are costs, and doing nothing is free, nothing seems to be
     better than that, and it no longer explores: give ``best_reward``.
@@ -216,7 +221,7 @@ class FittedRmax(PlanningAgent):
         beyond = high - low
         if beyond <= 1e-9 * abs(high):  # all rewards are the same, but for rounding
             beyond = abs(float(log.rewards.mean())) or 1.0
-        return high + beyond
+        return high + (FAR if isinstance(self.action_set, GridActions) else 1.0) * beyond
 
     def _solve(self, log: Transitions, start: Matrix, hope: float) -> Matrix:
         """Lines 3 to 5: values by action at the vertices, where the unknown is worth a hope."""

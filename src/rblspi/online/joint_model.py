@@ -65,10 +65,22 @@ def joint_model(
     turning = np.append(turning, np.zeros(numbers.shape[1], np.bool_))
     motion = displacements(states, seen.after, everywhere, turning)
     found = near(states, everywhere, turning)
+    found = found._replace(unknown=found.unknown * _covered(found.width, numbers[actions], numbers))
     rest = seen.rewards - costs[seen.actions]
     model = make_rows(found, motion, rest, seen.going, hope, discount, grid)
     known = found.weights.sum(axis=1)
     return model._replace(rewards=model.rewards + costs[actions] * known / (known + found.unknown))
+
+
+def _covered(width: Vector, here: Matrix, numbers: Matrix) -> Vector:
+    """How many actions a kernel sees: every action was hoped for M times, see `fitted_rmax`.
+
+    With sum_a exp(-d_a^2 / (2 b^2)), d_a the distance to the action a, a hope weighs as much
+    against transitions of several actions as against those of one.
+    """
+    squares = np.square(APART * (here[:, None] - numbers)).sum(axis=2)
+    covered: Vector = np.exp(-0.5 * squares / np.square(width)[:, None]).sum(axis=1)
+    return covered
 
 
 def _costs(seen: Seen, numbers: Matrix) -> Vector:

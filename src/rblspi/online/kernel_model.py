@@ -36,6 +36,7 @@ class Neighbours(NamedTuple):
     places: Integers  # of the transitions     (n, k)
     weights: Matrix  # w_i                     (n, k)
     unknown: Vector  # w_0                     (n,)
+    width: Vector  # b                         (n,)
 
 
 class GridModel(NamedTuple):
@@ -100,10 +101,10 @@ def nearest(
     """Line 4 for the transitions of one action; the states are the first so many columns."""
     count = min(neighbours, len(states))
     distances, places = tree_of(states, turning).query(vertices, k=np.arange(1, count + 1))
-    width = np.maximum(distances[:, -1:] / 2.0, 1e-9)
-    weights = np.exp(-0.5 * np.square(distances / width))
-    unknown = optimism * width[:, 0] ** (vertices.shape[1] if size is None else size)
-    return Neighbours(places.astype(np.int64), weights, unknown)
+    width = np.maximum(distances[:, -1] / 2.0, 1e-9)
+    weights = np.exp(-0.5 * np.square(distances / width[:, None]))
+    unknown = optimism * width ** (vertices.shape[1] if size is None else size)
+    return Neighbours(places.astype(np.int64), weights, unknown, width)
 
 
 @jit
