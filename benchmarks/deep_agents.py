@@ -1,10 +1,11 @@
-"""Our defaults beside DQN and PPO of Stable-Baselines3, at the settings of its zoo.
+"""Our defaults beside DQN, PPO, SAC and TD3 of Stable-Baselines3, at the settings of its zoo.
 
     python -m benchmarks.deep_agents FILE [SEEDS] [NAME ...]
     python -m benchmarks.deep_agents FILE --markdown IMAGE.png
 
 It needs Stable-Baselines3 (`pip install ".[benchmarks]"`), and LunarLander needs Box2D. All have
-the same number of steps, for which the settings of PPO, mostly for a million, were not made.
+the same number of steps, for which the settings of PPO, mostly for a million, were not made, nor
+those of SAC and TD3, for 20,000 to 300,000.
 At every tenth of the way the greedy policy is run for ten episodes, and for twenty at the end.
 NAME is an environment or an agent. Every finished run is a line of FILE and is not made again.
 """
@@ -31,12 +32,14 @@ from benchmarks.gymnasium_defaults import lines
 from rblspi.core.intervals import mean_interval
 
 #: the first seed; none of ours from here on chose anything
-FIRST = {"ours": 5000, "DQN": 3000, "PPO": 3000}
+FIRST = {"ours": 5000, "DQN": 3000, "PPO": 3000, "SAC": 3000, "TD3": 3000}
 STEPS = {
     "CartPole-v1": 20_000,
     "MountainCar-v0": 30_000,
     "Acrobot-v1": 50_000,
     "LunarLander-v3": 100_000,
+    "Pendulum-v1": 5_000,
+    "MountainCarContinuous-v0": 5_000,
 }
 CHECKS = 10
 
@@ -116,6 +119,40 @@ PPO_SETTINGS: dict[str, dict[str, Any]] = {
     },
 }
 
+SAC_SETTINGS: dict[str, dict[str, Any]] = {
+    "Pendulum-v1": {"learning_rate": 1e-3},
+    "MountainCarContinuous-v0": {
+        "learning_rate": 3e-4,
+        "buffer_size": 50_000,
+        "batch_size": 512,
+        "ent_coef": 0.1,
+        "train_freq": 32,
+        "gradient_steps": 32,
+        "gamma": 0.9999,
+        "tau": 0.01,
+        "learning_starts": 0,
+        "use_sde": True,
+        "policy_kwargs": {"log_std_init": -3.67, "net_arch": [64, 64]},
+    },
+}
+#: "noise" is the standard deviation of normal noise, "correlated" that of Ornstein and Uhlenbeck
+TD3_SETTINGS: dict[str, dict[str, Any]] = {
+    "Pendulum-v1": {
+        "gamma": 0.98,
+        "buffer_size": 200_000,
+        "learning_starts": 10_000,
+        "noise": 0.1,
+        "learning_rate": 1e-3,
+        "policy_kwargs": {"net_arch": [400, 300]},
+    },
+    "MountainCarContinuous-v0": {
+        "correlated": 0.5,
+        "batch_size": 256,
+        "learning_rate": 1e-3,
+        "policy_kwargs": {"net_arch": [400, 300]},
+    },
+}
+
 #: a curve: steps and mean greedy returns
 Curve = list[tuple[int, float]]
 
@@ -148,7 +185,7 @@ def ours(env_id: str, seed: int) -> Curve:
     for step in range(STEPS[env_id] // CHECKS, STEPS[env_id] + 1, STEPS[env_id] // CHECKS):
         agent.learn(STEPS[env_id] // CHECKS, reset_num_timesteps=False)
         policy = agent.policy()
-        curve.append(checked(env_id, seed, step, lambda o, p=policy: int(p.predict(o)[0])))
+        curve.append(checked(env_id, seed, step, lambda o, p=policy: p.predict(o)[0]))
     return curve
 
 
@@ -164,8 +201,9 @@ def _watched(model: Any, env_id: str, seed: int, seen: Callable[[Any], Any]) -> 
                 curve.append(checked(env_id, seed, step, act))
             return True
 
-    def act(observation: Any) -> int:
-        return int(model.predict(seen(observation), deterministic=True)[0])
+    def act(observation: Any) -> Any:
+        action = model.predict(seen(observation), deterministic=True)[0]
+        return action if action.ndim else int(action)
 
     model.learn(STEPS[env_id], callback=Check())
     return [*curve, checked(env_id, seed, STEPS[env_id], act)]
@@ -195,7 +233,32 @@ def ppo(env_id: str, seed: int) -> Curve:
     return _watched(model, env_id, seed, seen)
 
 
-AGENTS = {"ours": ours, "DQN": dqn, "PPO": ppo}
+def sac(env_id: str, seed: int) -> Curve:
+    """Soft actor-critic."""
+    from stable_baselines3 import SAC
+
+    model = SAC("MlpPolicy", gym.make(env_id), **SAC_SETTINGS[env_id], seed=seed, device="cpu")
+    return _watched(model, env_id, seed, lambda observation: observation)
+
+
+def td3(env_id: str, seed: int) -> Curve:
+    """Twin delayed deep deterministic policy gradient."""
+    from stable_baselines3 import TD3
+    from stable_baselines3.common.noise import NormalActionNoise, OrnsteinUhlenbeckActionNoise
+
+    settings, none = dict(TD3_SETTINGS[env_id]), np.zeros(1)
+    settings["action_noise"] = (
+        NormalActionNoise(none, none + settings.pop("noise"))
+        if "noise" in settings
+        else OrnsteinUhlenbeckActionNoise(none, none + settings.pop("correlated"))
+    )
+    model = TD3("MlpPolicy", gym.make(env_id), **settings, seed=seed, device="cpu")
+    return _watched(model, env_id, seed, lambda observation: observation)
+
+
+AGENTS = {"ours": ours, "DQN": dqn, "PPO": ppo, "SAC": sac, "TD3": td3}
+#: the settings of each that has some; it is run where it has
+SETTINGS = {"DQN": DQN_SETTINGS, "PPO": PPO_SETTINGS, "SAC": SAC_SETTINGS, "TD3": TD3_SETTINGS}
 
 
 def make_missing(file: Path, seeds: int, names: list[str]) -> None:
@@ -209,7 +272,8 @@ def make_missing(file: Path, seeds: int, names: list[str]) -> None:
             for name, learn in AGENTS.items():
                 seed = FIRST[name] + i
                 wanted = not names or {env_id, name} & set(names)
-                if (env_id, name, seed) in done or not wanted:
+                possible = env_id in SETTINGS.get(name, STEPS)
+                if (env_id, name, seed) in done or not wanted or not possible:
                     continue
                 print(f"{env_id}, {name}, seed {seed}", file=sys.stderr, flush=True)
                 start = time.process_time()
