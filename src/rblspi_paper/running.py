@@ -124,12 +124,10 @@ def run_figures(
     reuse: bool,
     jobs: int,
     cluster: str | None,
-    at_once: int = 10,
 ) -> None:
     """Make the runs of figures that are not stored yet.
 
-    Beside every figure stands the number of runs of each of its curves. ``at_once`` seeds of every
-    curve come before the next ones.
+    Beside every figure stands the number of runs of each of its curves.
     """
     from rblspi.core.cluster import dask_client
     from rblspi.experiments.definitions import unique
@@ -142,7 +140,7 @@ def run_figures(
     for figure, number in figures:
         for curve in figure.curves:
             wanted[curve.digest] = max(number, wanted.get(curve.digest, 0))
-    most = missing(store, curves, max(wanted.values()), reuse, at_once)
+    most = missing(store, curves, max(wanted.values()), reuse)
     todo = [run for run in most if run.seed < wanted[run.curve.digest]]
     if not todo:
         say("all runs are there already")

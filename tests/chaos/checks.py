@@ -131,7 +131,7 @@ def stored_runs(folder: Path) -> set[tuple[Any, ...]]:
     with closing(sqlite3.connect(file)) as connection:
         (verdict,) = connection.execute("PRAGMA integrity_check").fetchone()
         assert verdict == "ok", f"{file.name} is damaged: {verdict}"
-        rows = connection.execute("SELECT id, curve, seed, code, finished FROM runs")
+        rows = connection.execute("SELECT id, curve, seed, code, record FROM runs")
         return set(rows)
 
 

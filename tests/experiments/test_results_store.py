@@ -137,7 +137,7 @@ def test_a_file_of_another_format_is_refused(filled):
         Store(filled)
 
 
-@pytest.mark.parametrize("change", ["arrays = x'00'", "block = 4", "steps = 11", "warnings = '[]'"])
+@pytest.mark.parametrize("change", ["arrays = x'00'", "block = 4", "record = '{}'"])
 def test_a_changed_run_is_told_by_its_settings_and_seed(filled, change):
     changed(filled, f"UPDATE runs SET {change} WHERE id = 3")
     with Store(filled) as store:

@@ -226,7 +226,7 @@ def test_runs_that_are_there_make_way_only_for_more_of_the_same(made, tmp_path, 
 
 def test_a_failure_half_way_leaves_the_store_as_it_was(made, tmp_path, other):
     runs = read_runs(exported(made, tmp_path / "all.jsonl"))
-    bad = runs[-1]._replace(record=runs[-1].record._replace(seconds=None))
+    bad = runs[-1]._replace(record=runs[-1].record._replace(seconds=np.nan))
     with pytest.raises(StoreError):
         other.add([*runs[:-1], bad])
     assert all(other.codes(curve) == {} for curve in CURVES)

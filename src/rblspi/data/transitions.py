@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields, replace
-from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -199,11 +198,7 @@ class Transitions:
 
 def joined(chunks: list[Transitions]) -> Transitions:
     """The chunks as one. An episode that a chunk does not go on with counts as cut short."""
-    parts = [
-        replace(before, truncated=before.truncated | _last_of_episode(before, after))
-        for before, after in pairwise(chunks)
-    ]
-    return concatenated([*parts, chunks[-1]])
+    return concatenated(list(cut_between((("", chunk) for chunk in chunks), inferred=True)))
 
 
 def concatenated(chunks: list[Transitions]) -> Transitions:

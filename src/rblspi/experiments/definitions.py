@@ -12,6 +12,8 @@ Measure = Literal["length", "return"]
 
 #: number of evenly spaced points of a run at which the greedy policy is evaluated
 CHECKPOINTS = 10
+#: seeds of every curve that come before further ones: enough for a first interval
+AT_ONCE = 10
 #: default number of points of a learning curve, and the most episodes in one of them
 POINTS, LONGEST_BLOCK = 20, 100
 
@@ -139,18 +141,16 @@ def unique(curves: Iterable[Curve]) -> list[Curve]:
     return list({curve.digest: curve for curve in reversed(list(curves))}.values())[::-1]
 
 
-def in_order(
-    curves: Sequence[Curve], runs: int, seconds: Mapping[str, float], at_once: int = 10
-) -> list[Run]:
+def in_order(curves: Sequence[Curve], runs: int, seconds: Mapping[str, float]) -> list[Run]:
     """List runs of each curve, with the seeds 0, 1, ..., in a useful order for an unfinished sweep.
 
-    The first ``at_once`` seeds of every curve come before the next ones, and fast curves before
-    slow ones. ``seconds`` has the expected time by digest. A curve without an expectation comes
+    The first `AT_ONCE` seeds of every curve come before the next ones, and fast curves before slow
+    ones. ``seconds`` has the expected time by digest. A curve without an expectation comes
     first.
     """
     cost = {curve.digest: seconds.get(curve.digest, 0.0) for curve in curves}
     order = [Run(curve, seed) for curve in curves for seed in range(runs)]
-    return sorted(order, key=lambda run: (run.seed // at_once, cost[run.curve.digest]))
+    return sorted(order, key=lambda run: (run.seed // AT_ONCE, cost[run.curve.digest]))
 
 
 def canonical(value: Any) -> str:

@@ -1,7 +1,8 @@
 """The results file: one SQLite database in which each finished run is committed once.
 
 A run is found by the digest of its settings, its seed and the version of the code that made it. Its
-arrays are an archive of NumPy's, without pickled objects, so reading a file runs no code.
+record is JSON, and its arrays are an archive of NumPy's without pickled objects, so reading a file
+runs no code.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class StoreError(ValueError):
 _KIND = database.Kind(
     "results file",
     application=0x52424C53,  # "RBLS"
-    version=4,
+    version=5,
     schema="""
     CREATE TABLE curves (digest TEXT PRIMARY KEY, settings TEXT NOT NULL);
     CREATE TABLE runs (
@@ -41,12 +42,8 @@ _KIND = database.Kind(
         curve TEXT NOT NULL REFERENCES curves (digest),
         seed INTEGER NOT NULL,
         code TEXT NOT NULL,
-        seconds REAL NOT NULL,
-        steps INTEGER NOT NULL,
-        warnings TEXT NOT NULL,
-        versions TEXT NOT NULL,
-        finished TEXT NOT NULL,
         block INTEGER NOT NULL,
+        record TEXT NOT NULL,
         arrays BLOB NOT NULL,
         crc INTEGER NOT NULL,
         UNIQUE (curve, seed, code)
@@ -55,15 +52,13 @@ _KIND = database.Kind(
     error=StoreError,
     advice=ADVICE,
 )
-_COLUMNS = "curve, seed, code, seconds, steps, warnings, versions, finished, block, arrays"
+_COLUMNS = "curve, seed, code, block, record, arrays"
 
 # Episodes replace means of blocks; means of smaller blocks that divide the old blocks do, too.
 _INSERT = f"""
-INSERT INTO runs ({_COLUMNS}, crc) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO runs ({_COLUMNS}, crc) VALUES (?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (curve, seed, code) DO UPDATE SET
-    seconds = excluded.seconds, steps = excluded.steps, warnings = excluded.warnings,
-    versions = excluded.versions, finished = excluded.finished, block = excluded.block,
-    arrays = excluded.arrays, crc = excluded.crc
+    block = excluded.block, record = excluded.record, arrays = excluded.arrays, crc = excluded.crc
 WHERE block > excluded.block AND block % excluded.block = 0
 """
 
@@ -126,13 +121,10 @@ class Store:
             yield
 
     def _insert(self, curve: Curve, record: Record, arrays: dict[str, Any]) -> int:
-        seed, code, seconds, steps, warnings, versions, finished, block = record
         packed = io.BytesIO()
         np.savez_compressed(packed, **arrays)
-        row = (
-            *(curve.digest, seed, code, seconds, steps, json.dumps(warnings), canonical(versions)),
-            *(finished, block, packed.getvalue()),
-        )
+        found = (curve.digest, record.seed, record.code, record.block)
+        row = (*found, canonical(record._asdict()), packed.getvalue())
         execute = self._connection.execute
         settings = (curve.digest, canonical(curve.plain))
         execute("INSERT OR IGNORE INTO curves VALUES (?, ?)", settings)
@@ -146,7 +138,7 @@ class Store:
         """Number of runs of a curve by version of the code; the version that ran last is last."""
         wanted = (
             "SELECT code, COUNT(*) FROM runs WHERE curve = ? GROUP BY code"
-            " ORDER BY MAX(finished), MAX(id)"
+            " ORDER BY MAX(record ->> 'finished'), MAX(id)"
         )
         return dict(self._query(wanted, curve.digest))
 
@@ -157,7 +149,8 @@ class Store:
 
     def seconds(self) -> dict[str, float]:
         """Mean processor time of a run, by digest of the curve."""
-        return dict(self._query("SELECT curve, AVG(seconds) FROM runs GROUP BY curve"))
+        wanted = "SELECT curve, AVG(record ->> 'seconds') FROM runs GROUP BY curve"
+        return dict(self._query(wanted))
 
     def runs(self, curve: Curve, code: str) -> Iterator[tuple[Record, Arrays]]:
         """Runs of a curve by this version of the code with their arrays, in the order of seeds.
@@ -169,10 +162,11 @@ class Store:
         """
         wanted = f"SELECT crc, {_COLUMNS} FROM runs WHERE curve = ? AND code = ? ORDER BY seed"
         for crc, *row in self._query(wanted, curve.digest, code):
-            _, seed, by, seconds, steps, warnings, versions, finished, block, packed = row
+            _, seed, _, _, record, packed = row
             try:
                 if crc != checksum(*row):
                     raise ValueError("its checksum is wrong")
+                found = Record(**json.loads(record))
                 with np.load(io.BytesIO(packed), allow_pickle=False) as archive:
                     arrays = {name: archive[name] for name in archive}
             except (ValueError, TypeError) as error:
@@ -180,8 +174,7 @@ class Store:
                     f"{self.path} is damaged: of {curve.name}, the run with seed {seed} cannot be "
                     f"used ({error}). Restore a copy of the file, or {ADVICE}"
                 ) from error
-            notes = tuple(json.loads(warnings)), json.loads(versions)
-            yield Record(seed, by, seconds, steps, *notes, finished, block), arrays
+            yield found._replace(warnings=tuple(found.warnings)), arrays
 
     def _query(self, sql: str, *values: Any) -> list[Any]:
         with database.explained(self.path, _KIND):

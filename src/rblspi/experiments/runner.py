@@ -35,13 +35,10 @@ class RunError(RuntimeError):
     """A run that failed."""
 
 
-def missing(
-    store: Store, curves: Sequence[Curve], runs: int, any_code: bool = False, at_once: int = 10
-) -> list[Run]:
+def missing(store: Store, curves: Sequence[Curve], runs: int, any_code: bool = False) -> list[Run]:
     """List the runs of each curve that are not stored yet, in the order in which to execute them.
 
-    Stored runs by another version of the code count only with ``any_code``. The first ``at_once``
-    seeds of every curve come before the next ones.
+    Stored runs by another version of the code count only with ``any_code``.
     """
     stored = {}
     for curve in curves:
@@ -49,7 +46,7 @@ def missing(
         stored[curve.digest] = set().union(*(store.seeds(curve, code) for code in codes))
     return [
         replace(run, code=code_version(run.curve))
-        for run in in_order(curves, runs, store.seconds(), at_once)
+        for run in in_order(curves, runs, store.seconds())
         if run.seed not in stored[run.curve.digest]
     ]
 
