@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from rblspi.features import FunctionBasis as FunctionBasis
     from rblspi.features import Multilinear as Multilinear
     from rblspi.features import Network as Network
+    from rblspi.features import Nystroem as Nystroem
     from rblspi.features import OneHot as OneHot
     from rblspi.features import Polynomial as Polynomial
     from rblspi.features import RandomFourier as RandomFourier
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from rblspi.offline import BLSPI as BLSPI
     from rblspi.offline import BLSTD as BLSTD
     from rblspi.offline import FQI as FQI
+    from rblspi.offline import GPTD as GPTD
     from rblspi.offline import LSPI as LSPI
     from rblspi.offline import LSTD as LSTD
     from rblspi.online.agent import Agent as Agent

@@ -50,6 +50,7 @@ BASES = {
     "polynomial": "rblspi.features.polynomial:Polynomial",
     "fourier": "rblspi.features.fourier:Fourier",
     "random": "rblspi.features.random_fourier:RandomFourier",
+    "nystroem": "rblspi.features.nystroem:Nystroem",
     "tiles": "rblspi.features.tiles:TileCoding",
     "multilinear": "rblspi.features.multilinear:Multilinear",
     "onehot": "rblspi.features.one_hot:OneHot",
@@ -159,6 +160,7 @@ OURS = (
     Algorithm("fqi", "rblspi.offline.fqi:FQI", "policy", "FQI"),
     Algorithm("lstd", "rblspi.offline.lstd:LSTD", "values", "LSTD"),
     Algorithm("blstd", "rblspi.offline.lstd:BLSTD", "values", "BLSTD"),
+    Algorithm("gptd", "rblspi.offline.gptd:GPTD", "values", "GPTD"),
 )
 
 

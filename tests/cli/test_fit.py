@@ -142,7 +142,7 @@ def test_bad_rows_are_named_or_counted(tmp_path, capsys):
     [
         (["--algo", "lspy"], "no algorithm is called 'lspy': did you mean lspi"),
         (["--save", "agent.npz"], "--save agent.npz must name a folder"),
-        (["--policy", "a.npz"], "--policy is for lstd and blstd"),
+        (["--policy", "a.npz"], "--policy is for lstd, blstd and gptd"),
         (["--algo", "lstd", "--save", "a"], "gives values of states"),
         (["--set", "pessimism=1"], "fqi has no setting 'pessimism'"),
         (["--actions", "2"], "--actions 2"),

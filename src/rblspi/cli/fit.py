@@ -41,7 +41,8 @@ def fit(
     algo: Annotated[
         str,
         typer.Option(
-            help="fqi, lspi, blspi, lstd or blstd.", autocompletion=options.algorithms(online=False)
+            help="fqi, lspi, blspi, lstd, blstd or gptd.",
+            autocompletion=options.algorithms(online=False),
         ),
     ] = "fqi",
     env: Annotated[
@@ -77,7 +78,7 @@ def fit(
         bool, typer.Option("--strict", help="End with code 3 if the policy is not to be trusted.")
     ] = False,
 ) -> None:
-    """Fit a policy (fqi, lspi, blspi) or the values of one (lstd, blstd) to logged transitions.
+    """Fit a policy (fqi, lspi, blspi) or the values of one (lstd, blstd, gptd) to a log.
 
     A basis that is not given is chosen by held-out episodes. A policy comes with a report on
     whether the data support it.
@@ -135,7 +136,7 @@ def _algorithm(name: str, policy: Path | None, save: Path | None) -> Algorithm:
     if save is not None and (save.suffix == ".npz" or (save.exists() and not save.is_dir())):
         raise ValueError(f"--save {save} must name a folder")
     if policy is not None and found.learns != "values":
-        raise ValueError(f"--policy is for lstd and blstd: {name} finds a policy of its own")
+        raise ValueError(f"--policy is for lstd, blstd and gptd: {name} finds a policy of its own")
     if save is not None and found.learns == "values" and policy is None:
         raise ValueError(
             f"--save needs values of actions, but {name} without --policy gives values of states"

@@ -14,6 +14,7 @@ from rblspi.features.default import default_basis, with_bounds
 from rblspi.features.fourier import Fourier
 from rblspi.features.multilinear import Multilinear
 from rblspi.features.network import Network
+from rblspi.features.nystroem import Nystroem
 from rblspi.features.one_hot import OneHot
 from rblspi.features.polynomial import Polynomial
 from rblspi.features.random_fourier import RandomFourier
@@ -29,6 +30,7 @@ __all__ = [
     "FunctionBasis",
     "Multilinear",
     "Network",
+    "Nystroem",
     "OneHot",
     "Polynomial",
     "RBFGrid",

@@ -110,6 +110,8 @@ def _stage(code: int, parameters: Vector, given: Vector, out: Vector) -> None:
         primitives.evaluate_turns(parameters, given, out)
     elif code == primitives.BUMPS:
         primitives.evaluate_bumps(parameters, given, out)
+    elif code == primitives.GAUSSIANS_AT:
+        primitives.evaluate_gaussians_at(parameters, given, out)
     elif code == primitives.PRODUCTS:
         primitives.evaluate_products(parameters, given, out)
     elif code == primitives.NORMAL_RECTIFIER:

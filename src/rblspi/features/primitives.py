@@ -21,7 +21,7 @@ from rblspi.core.types import Integers, Matrix, Vector
 
 #: codes of the evaluators; see `composition`
 SCALE, TURNS, AFFINE, WAVES, COSINES, MONOMIALS = range(6)
-GAUSSIANS, BUMPS, PRODUCTS, INTERPOLATION, CELLS, NORMAL_RECTIFIER = range(6, 12)
+GAUSSIANS, BUMPS, PRODUCTS, INTERPOLATION, CELLS, NORMAL_RECTIFIER, GAUSSIANS_AT = range(6, 13)
 
 #: kinds of coordinates: a component on a line, one on a circle, or the angle of two components
 LINE, CIRCLE, PAIR = 0, 1, 2
@@ -493,6 +493,31 @@ def evaluate_gaussians(parameters: Vector, given: Vector, out: Vector) -> None:
 def _emit_gaussians(axes: Sequence[Bumps], graph: Graph, x: str) -> str:
     near = _emit_bumps(axes, graph, x)
     return _emit_products([len(axis.centres) for axis in axes], graph, near)
+
+
+def gaussians_at(centres: Matrix) -> Stage:
+    """exp(-|x - c|^2 / 2) for every row c of the centres."""
+    return Stage(GAUSSIANS_AT, centres.ravel(), len(centres), partial(_emit_gaussians_at, centres))
+
+
+@jit_borrowing
+def evaluate_gaussians_at(centres: Vector, given: Vector, out: Vector) -> None:
+    """The parameters are the centres, one after the other."""
+    d = len(given)
+    for i in range(len(out)):
+        square = 0.0
+        for j in range(d):
+            square += (given[j] - centres[i * d + j]) ** 2
+        out[i] = math.exp(-0.5 * square)
+
+
+def _emit_gaussians_at(centres: Matrix, graph: Graph, x: str) -> str:
+    squares = None
+    for d, along in enumerate(centres.T):
+        away = graph("Sub", _column(graph, x, d), along[None])
+        square = graph("Mul", away, away)
+        squares = square if squares is None else graph("Add", squares, square)
+    return graph("Exp", graph("Mul", squares, np.array(-0.5)))
 
 
 # Grids --------------------------------------------------------------------------------------------

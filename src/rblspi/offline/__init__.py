@@ -5,6 +5,7 @@ from rblspi.offline.data_report import DataReport, data_report
 from rblspi.offline.estimates import Estimates, estimates
 from rblspi.offline.estimator import NotFittedError
 from rblspi.offline.fqi import FQI
+from rblspi.offline.gptd import GPTD
 from rblspi.offline.held_out import calibrate_on_log
 from rblspi.offline.lspi import BLSPI, LSPI
 from rblspi.offline.lstd import BLSTD, LSTD
@@ -18,6 +19,7 @@ __all__ = [
     "BLSPI",
     "BLSTD",
     "FQI",
+    "GPTD",
     "LSPI",
     "LSTD",
     "Comparison",

@@ -177,7 +177,7 @@ class PolicyEvaluation(Estimator):
         policy: PolicyLike,
         before: PolicySums | None = None,
     ) -> Self:
-        evaluated = _batch_policy(policy, problem)
+        evaluated = batch_policy(policy, problem)
         sums = self._pass(problem, chunks, evaluated)
         if isinstance(evaluated, ListedActions):
             evaluated.require_exhausted()
@@ -186,7 +186,7 @@ class PolicyEvaluation(Estimator):
         return self
 
 
-def _batch_policy(policy: PolicyLike, problem: Problem) -> BatchPolicy:
+def batch_policy(policy: PolicyLike, problem: Problem) -> BatchPolicy:
     """The policy that is evaluated; for values of states it is the one that collected the data."""
     if problem.actions is None and policy is not None:
         raise ValueError(

@@ -303,13 +303,13 @@ def _sums_of_chunk(
     blocks = (1, problem.blocks * features.size) if trace_decay else shape
     statistics, td_errors, ahead = empty(*blocks), TDErrorSums.empty(*blocks), np.zeros(shape)
     digest, changed, traces = blake2b(digest_size=16), 0, None
-    with _wrong_values_named(problem, chunk), one_thread():
+    with wrong_values_named(problem, chunk), one_thread():
         if trace_decay:
-            _require_order(chunk)
+            require_order(chunk)
         for batch in chunk.batches(batch_rows(features)):
             x, y = features(batch.observations), features(batch.next_observations)
             actions = np.zeros(batch.size, np.int64) if problem.actions is None else batch.actions
-            next_actions = _next_actions(problem, policy, batch, y)
+            next_actions = next_actions_of(problem, policy, batch, y)
             discount = batch.discounts(problem.discount)
             if trace_decay:
                 rows = _rows(batch, x, y, actions, next_actions, discount)
@@ -320,7 +320,7 @@ def _sums_of_chunk(
             digest.update(next_actions.tobytes())
             for action, total in enumerate(ahead):
                 total += (next_actions == action) @ y
-            before = TERMINAL if previous is None else _next_actions(problem, previous, batch, y)
+            before = TERMINAL if previous is None else next_actions_of(problem, previous, batch, y)
             changed += int((next_actions != before).sum())
     return PolicySums(statistics, td_errors, digest.digest(), changed, ahead.ravel(), traces)
 
@@ -339,7 +339,7 @@ def _rows(
     return Rows(x, y, actions, next_actions, batch.rewards, discounts, goes_on, *ends)
 
 
-def _require_order(chunk: Transitions) -> None:
+def require_order(chunk: Transitions) -> None:
     """Raise an error at the first row that ends its episode without saying so."""
     ends = chunk.with_inferred_truncation().truncated & ~chunk.truncated
     if ends.any():
@@ -352,7 +352,7 @@ def _require_order(chunk: Transitions) -> None:
 
 
 @contextmanager
-def _wrong_values_named(problem: Problem, chunk: Transitions) -> Iterator[None]:
+def wrong_values_named(problem: Problem, chunk: Transitions) -> Iterator[None]:
     """If something is wrong with a batch, check the chunk to name the column and the row in it.
 
     The values in a batch are checked anyway, by the features and by `accumulate`.
@@ -365,7 +365,9 @@ def _wrong_values_named(problem: Problem, chunk: Transitions) -> Iterator[None]:
         raise
 
 
-def _next_actions(problem: Problem, policy: BatchPolicy, batch: Transitions, y: Matrix) -> Integers:
+def next_actions_of(
+    problem: Problem, policy: BatchPolicy, batch: Transitions, y: Matrix
+) -> Integers:
     """The actions of a policy in the next states, checked; TERMINAL where the state is terminal."""
     allowed, going_on = batch.next_allowed, ~batch.terminated
     masks = () if allowed is None else (allowed,)
