@@ -74,7 +74,9 @@ class TemporalDifferences(Estimator):
         policy: BatchPolicy,
         previous: BatchPolicy | None = None,
     ) -> PolicySums:
-        sums = sums_of_policy(problem, policy, chunks, previous, self.trace_decay)
+        return sums_of_policy(problem, policy, chunks, previous, self.trace_decay)
+
+    def _conclude(self, problem: Problem, sums: PolicySums) -> None:
         count, traces = int(sums.statistics.count.sum()), sums.traces
         if traces is not None and count > 1 and traces.continued == 0:
             raise ValueError(
@@ -82,7 +84,7 @@ class TemporalDifferences(Estimator):
                 "rows starts where the row before it led; sort the rows by episode and time, or "
                 "set trace_decay=0"
             )
-        return sums
+        super()._conclude(problem, sums)
 
 
 @dataclass(eq=False, repr=False)
