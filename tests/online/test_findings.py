@@ -3,6 +3,7 @@
 import json
 
 import gymnasium as gym
+import numpy as np
 import pytest
 from gymnasium.spaces import Discrete
 
@@ -15,12 +16,14 @@ from rblspi.online.findings import (
     few_updates,
     impossible_values,
     lost_digits,
+    no_better_than_random,
     no_reward,
     outside_bounds,
     rare_actions,
     short_sight,
     uncertain_values,
-    wrong_plan,
+    useless_numbers,
+    wrong_values,
 )
 from tests.support.command import run
 
@@ -78,7 +81,7 @@ def test_actions_that_were_hardly_tried():
     agent = RBLSPI(CAR, RBFGrid(4), seed=0).learn(1000)
     assert found(rare_actions, agent) == []
     agent.session.memory.actions[:] = 0
-    assert "action 1 (0.00%), 2 (0.00%)" in found(rare_actions, agent)[0]
+    assert "action 1 (0), 2 (0)" in found(rare_actions, agent)[0]
 
 
 def test_random_fourier_features_have_a_scale_and_no_bounds():
@@ -157,12 +160,46 @@ def test_the_command_prints_findings_or_that_there_are_none(tmp_path, capsys):
     assert "None of the usual causes" in capsys.readouterr().out
 
 
-def test_a_plan_on_too_coarse_a_grid_is_wrong_about_what_it_gets():
-    fine, coarse = (
-        FittedRmax(CAR, Multilinear(vertices), seed=0).learn(6000) for vertices in (50, 5)
+def test_a_policy_that_gets_other_returns_than_it_states():
+    case = Case(FittedRmax(CAR, Multilinear(50), seed=0).learn(6000))
+    assert list(wrong_values(case)) == list(no_better_than_random(case)) == []
+    less = case.greedy._replace(discounted=case.greedy.discounted - 1000.0)
+    vars(case)["greedy"] = less
+    (finding,) = wrong_values(case)
+    assert f"which brought {less.discounted.mean():.3g}" in finding.evidence
+
+
+def test_a_policy_that_is_no_better_than_chance():
+    agent = OPSRL(CHAIN, seed=0).learn(2000)
+    assert found(no_better_than_random, agent) == []
+    case = Case(agent)
+    assert list(no_better_than_random(case)) == []
+    vars(case)["greedy"] = case.random
+    (finding,) = no_better_than_random(case)
+    assert f"{case.random.returns.mean():.4g}" in finding.evidence
+
+
+def test_numbers_of_the_observation_that_say_nothing_new():
+    """The position twice, and a constant."""
+    env = gym.wrappers.TransformObservation(
+        gym.make("MountainCar-v0"),
+        lambda seen: np.array([seen[0], seen[1], 3.0, -2.0 * seen[0]]),
+        gym.spaces.Box(-10.0, 10.0, (4,), np.float64),
     )
-    assert found(wrong_plan, fine) == []
-    (text,) = found(wrong_plan, coarse)
-    assert "Its plan promises other returns than it gets." in text
-    assert "the latest 20 episodes" in text
-    assert found(wrong_plan, RBLSPI(CAR, RBFGrid(4), seed=0).learn(1000)) == []
+    texts = found(useless_numbers, RBLSPI(env, RBFGrid(2), seed=0).learn(300))
+    assert [text.splitlines()[0] for text in texts] == [
+        "Number 2 of the observation never changes.",
+        "Numbers 0 and 3 of the observation say the same.",
+    ]
+    assert found(useless_numbers, RBLSPI(CAR, RBFGrid(4), seed=0).learn(300)) == []
+
+
+def test_rewards_of_all_episodes_count_and_not_only_those_remembered():
+    """Seven of 50,000 steps ended an episode: a pole that hardly ever falls."""
+    agent = FittedRmax("CartPole-v1", seed=0).learn(300)
+    memory = agent.session.memory
+    memory.ends[: memory.size] = 0
+    memory.ends[5] = 1
+    assert found(no_reward, agent) == found(short_sight, agent) == []
+    memory.rewards[: memory.size] = 0.0
+    assert found(no_reward, agent) == []  # its episodes had returns

@@ -166,6 +166,8 @@ def _summarise(agent: Agent, seconds: float, plan: Plan, interrupted: bool) -> N
     if len(episodes):
         length, episode_return = episodes.mean(axis=0)
         print(f"last {len(episodes)} episodes: return {episode_return:.4g}, length {length:.4g}")
+    if not interrupted:
+        _compare_with_random(agent)
     if folder is not None:
         name = identifier(agent, plan) or ""
         again = f" --env {name}" if ":" in name else ""
@@ -173,6 +175,23 @@ def _summarise(agent: Agent, seconds: float, plan: Plan, interrupted: bool) -> N
         print(f"saved in {folder}: next, rblspi show {folder}{again}")
     else:
         print("not saved: next time add --save DIR")
+
+
+def _compare_with_random(agent: Agent) -> None:
+    """Say what the greedy policy gets, and random actions, in half the steps of learning."""
+    from rblspi.core.intervals import mean_interval
+    from rblspi.online.findings import EPISODES, Trial
+
+    if not len(agent.episodes):
+        return
+    length = agent.episodes[-100:, 0].mean()
+    count = min(EPISODES, int(0.25 * agent.num_timesteps / length))
+    if count < 2:  # no interval
+        return
+    greedy, chance = (
+        mean_interval(Trial.of(agent, random, count).returns) for random in (False, True)
+    )
+    print(f"{count} episodes of the greedy policy: return {greedy}; of random actions: {chance}")
 
 
 COMMAND = Command(train, "CartPole-v1 --save runs/pole")

@@ -1,4 +1,4 @@
-"""Find out what keeps an agent from learning, by its memory, features and posterior."""
+"""Find out what keeps an agent from learning, by its memory, its values and a few episodes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,12 +18,16 @@ from rblspi.model.posterior import FEW_DIGITS
 from rblspi.offline import LSPI, ConvergenceWarning
 from rblspi.online.agent import Agent
 from rblspi.online.fitted_rmax import FittedRmax
-from rblspi.online.optimistic_lsvi import returns_of
 from rblspi.registry import name_of
+from rblspi.rollout.evaluate import act_of, environment_for
 from rblspi.rollout.memory import SEEN
+from rblspi.rollout.steps import episodes, random_act
 
-#: transitions that are looked at: their features and a policy iteration on them take seconds
+#: transitions whose features are looked at: a policy iteration on them takes seconds
 MOST_ROWS = 4000
+#: episodes of the greedy policy and of random actions, and steps after which one is cut
+EPISODES = 10
+LONGEST = 2000
 #: share of observations, or of steps, below which a case counts as an exception
 RARE = 0.01
 #: a feature that never gets larger than this share of the largest is dead
@@ -32,10 +36,10 @@ DEAD = 1e-6
 NARROW = 0.1
 #: part of the prior's standard deviation above which hardly anything was learnt
 UNCERTAIN = 0.5
-#: number of latest episodes whose returns are compared with the planned returns
-LATEST = 20
-#: relative error of a plan that counts as wrong; a good plan is wrong by a few percent
+#: relative error of stated values that counts as wrong; good ones are wrong by a few percent
 WRONG = 0.25
+#: standard errors by which two means differ for sure
+FOR_SURE = 3.0
 #: transitions for every weight below which least squares fit noise
 FEW = 5
 
@@ -52,6 +56,29 @@ class Finding(NamedTuple):
         return f"{self.what}\n  seen: {self.evidence}\n  try:  {self.advice}"
 
 
+class Trial(NamedTuple):
+    """Episodes, after learning."""
+
+    returns: Vector  # undiscounted
+    discounted: Vector  # returns, and where an episode was cut, the stated value of what follows
+    starts: list[Any]  # first observations
+
+    @classmethod
+    def of(cls, agent: Agent, random: bool, count: int = EPISODES) -> Trial:
+        """Let the greedy policy act, or random actions, in a copy of its environment."""
+        with environment_for(agent) as env:
+            act = random_act(env) if random else act_of(agent.policy())
+            tried = list(episodes(env, act, count, seed=0, longest=LONGEST))
+        rewards = [np.array([step.reward for step in episode]) for episode in tried]
+        discounted = np.array([r @ agent.discount ** np.arange(len(r)) for r in rewards])
+        for i, episode in enumerate(tried):
+            if episode[-1].truncated:
+                ahead = agent.action_values(episode[-1].next_observation).mean.max()
+                discounted[i] += agent.discount ** len(episode) * ahead
+        starts = [episode[0].observation for episode in tried]
+        return cls(np.array([r.sum() for r in rewards]), discounted, starts)
+
+
 @dataclass(frozen=True)
 class Case:
     """An agent, and the transitions in its memory."""
@@ -59,15 +86,31 @@ class Case:
     agent: Agent
 
     @cached_property
+    def memory(self) -> Transitions:
+        """All transitions in its memory."""
+        return self.agent.session.memory.transitions(self.agent.features.shape)
+
+    @cached_property
     def log(self) -> Transitions:
-        """Some of the transitions in its memory, evenly spaced."""
+        """Some of them, evenly spaced, for what takes long."""
         return self.agent.session.memory.transitions(self.agent.features.shape, MOST_ROWS)
 
     @cached_property
     def observations(self) -> Matrix:
-        """Observations as vectors, shape (N, d)."""
-        rows: Matrix = self.log.observations.reshape(self.log.size, -1).astype(np.float64)
+        """All observations as vectors, shape (N, d)."""
+        memory = self.memory
+        rows: Matrix = memory.observations.reshape(memory.size, -1).astype(np.float64)
         return rows
+
+    @cached_property
+    def greedy(self) -> Trial:
+        """Episodes of its greedy policy."""
+        return Trial.of(self.agent, random=False)
+
+    @cached_property
+    def random(self) -> Trial:
+        """Episodes of random actions."""
+        return Trial.of(self.agent, random=True)
 
     @cached_property
     def x(self) -> Matrix:
@@ -94,7 +137,8 @@ class Case:
 def diagnose(agent: Agent) -> list[Finding]:
     """Find possible reasons why an agent does not learn, the most fundamental first.
 
-    An empty list means that none of the usual causes was found. The agent stays as it is.
+    An empty list means that none of the usual causes was found. The agent stays as it is. A copy of
+    its environment runs ten greedy and ten random episodes.
     """
     if not agent.session.memory.size:
         advice = "let it learn for some thousand steps first"
@@ -104,28 +148,53 @@ def diagnose(agent: Agent) -> list[Finding]:
 
 
 def no_reward(case: Case) -> Iterator[Finding]:
-    """All rewards are the same, and nothing else makes a difference."""
-    rewards, ends = case.log.rewards, case.log.terminated
-    if np.ptp(rewards) > 0.0 or (ends.any() and rewards[0] != 0.0):
+    """All rewards were the same, and nothing else makes a difference."""
+    episodes, memory = case.agent.episodes, case.memory
+    value = memory.rewards[0]
+    # returns are of all episodes, and rewards of what is remembered
+    same = not np.ptp(memory.rewards) and np.allclose(episodes[:, 1], value * episodes[:, 0])
+    if not same or (memory.terminated.any() and value != 0.0):
         return
-    value = rewards[0]
-    ended = "no episode terminated" if not ends.any() else "terminating brings none either"
+    ended = "terminating brings none either" if memory.terminated.any() else "no episode terminated"
     yield Finding(
         "It has never seen a reward that tells good from bad.",
         f"all {case.seen:,} rewards were {value:g}, and {ended}",
         "longer episodes or more steps; an agent that explores far (--algo opsrl for discrete "
-        "observations, fitted-rmax for one to four numbers, optimistic-lsvi for your own basis); a "
-        "reward on the way to the goal",
+        "observations, fitted-rmax for one to four numbers); a reward on the way to the goal",
     )
+
+
+def useless_numbers(case: Case) -> Iterator[Finding]:
+    """Numbers of the observation say nothing, or what others say."""
+    rows = case.observations
+    if case.is_table or rows.shape[1] < 2 or len(rows) < FEW * rows.shape[1]:
+        return
+    still = np.ptp(rows, axis=0) == 0.0
+    for d in np.flatnonzero(still):
+        yield Finding(
+            f"Number {d} of the observation never changes.",
+            f"it was {rows[0, d]:g} in all {len(rows):,} remembered observations",
+            "leave it out of the observation (gymnasium.wrappers.TransformObservation)",
+        )
+    moving = np.flatnonzero(~still)
+    scaled = (rows[:, moving] - rows[:, moving].mean(axis=0)) / rows[:, moving].std(axis=0)
+    alike = np.abs(scaled.T @ scaled / len(rows)) > 1.0 - 1e-9
+    for i, j in zip(*np.nonzero(np.triu(alike, 1)), strict=True):
+        yield Finding(
+            f"Numbers {moving[i]} and {moving[j]} of the observation say the same.",
+            f"their correlation is 1 or -1 in all {len(rows):,} remembered observations",
+            "leave one of them out (gymnasium.wrappers.TransformObservation)",
+        )
 
 
 def short_sight(case: Case) -> Iterator[Finding]:
     """Rewards come so late that the discount makes them negligible."""
     episodes, horizon = case.agent.episodes, 1.0 / max(1.0 - case.agent.discount, 1e-12)
-    if not len(episodes):
-        return
+    rewards = case.memory.rewards
+    if not len(episodes) or (not np.ptp(rewards) and rewards[0] != 0.0):
+        return  # a constant reward counts time, and is never late
     length = float(np.median(episodes[:, 0]))
-    nonzero = float(np.mean(case.log.rewards != case.log.rewards[0]))
+    nonzero = float(np.mean(rewards != np.median(rewards)))
     if length > 5.0 * horizon and nonzero < 1.0 / horizon:
         yield Finding(
             "The discount is too short for the distance of the rewards.",
@@ -152,14 +221,19 @@ def few_updates(case: Case) -> Iterator[Finding]:
 
 
 def rare_actions(case: Case) -> Iterator[Finding]:
-    """Some actions were hardly ever tried."""
-    shares = np.bincount(case.log.actions, minlength=case.agent.actions) / case.log.size
-    rare = np.flatnonzero(shares < RARE)
+    """Some actions were tried less often than they have weights that are fitted to them."""
+    if not case.is_fitted or case.is_table:
+        return
+    counts = np.bincount(case.memory.actions, minlength=case.agent.actions)
+    active = int((np.abs(case.x) > 0.0).any(axis=0).sum())
+    shares = counts / case.memory.size
+    rare = np.flatnonzero((shares < RARE) & (counts < FEW * active))
     if len(rare) and case.agent.actions < 1.0 / RARE:
-        named = ", ".join(f"{a} ({shares[a]:.2%})" for a in rare)
+        named = ", ".join(f"{a} ({counts[a]:,})" for a in rare)
         yield Finding(
             "Some actions were hardly ever tried.",
-            f"share of the steps with action {named}",
+            f"of {case.memory.size:,} remembered steps, these took action {named}, which has "
+            f"{active:,} weights",
             "more exploration (--set epsilon=0.2 for online-lspi, another --seed, --algo rlsvi); "
             "ignore it if these actions are plainly bad",
         )
@@ -242,7 +316,7 @@ def uncertain_values(case: Case) -> Iterator[Finding]:
 
 def impossible_values(case: Case) -> Iterator[Finding]:
     """Values are beyond what rewards allow."""
-    rewards, discount = case.log.rewards, case.agent.discount
+    rewards, discount = case.memory.rewards, case.agent.discount
     if discount >= 1.0:
         return
     reach = float(np.abs(rewards).max()) / (1.0 - discount)
@@ -257,31 +331,42 @@ def impossible_values(case: Case) -> Iterator[Finding]:
         )
 
 
-def wrong_plan(case: Case) -> Iterator[Finding]:
-    """A plan on a grid promises other returns than the latest episodes had."""
-    agent, memory = case.agent, case.agent.session.memory
-    if case.is_fitted or case.seen > memory.size:  # episodes have gaps
-        return
-    log = memory.transitions(agent.features.shape)
-    weights = agent._weights(False).reshape(agent.actions, -1)
-    ends = log.terminated | log.truncated
-    ahead = np.zeros(log.size)
-    cut = np.flatnonzero(log.truncated)[-LATEST - 1 :]
-    ahead[cut] = (agent.features(log.next_observations[cut]) @ weights.T).max(axis=1)
-    brought = returns_of(log.rewards, ends, ahead, agent.discount)
-    first = np.flatnonzero(log.starts())[:-1][-LATEST:]  # the last one may not be over
-    if len(first) < LATEST:
-        return
-    promised = (agent.features(log.observations[first]) @ weights.T).max(axis=1).mean()
-    found = brought[first].mean()
-    if abs(promised - found) > WRONG * max(abs(promised), abs(found)):
+def wrong_values(case: Case) -> Iterator[Finding]:
+    """The values that it states are not what its policy gets."""
+    trial = case.greedy
+    stated = [case.agent.action_values(start) for start in trial.starts]
+    best = [int(values.mean.argmax()) for values in stated]
+    mean = float(np.mean([values.mean[a] for values, a in zip(stated, best, strict=True)]))
+    stds = [0.0 if v.std is None else v.std[a] for v, a in zip(stated, best, strict=True)]
+    std, found, error = np.mean(stds), trial.discounted.mean(), _standard_error(trial.discounted)
+    apart = abs(mean - found)
+    if apart > WRONG * max(abs(mean), abs(found)) and apart > FOR_SURE * np.hypot(std, error):
         yield Finding(
-            "Its plan promises other returns than it gets.",
-            f"discounted returns of {promised:.3g} were planned at the starts of the latest "
-            f"{LATEST} episodes, which brought {found:.3g}",
-            "more steps, as it may still explore; or a finer grid, because values are blurred over "
-            "its cells (--algo fitted-rmax --basis multilinear:VERTICES)",
+            "Its policy gets other returns than it states.",
+            f"it states discounted returns of {mean:.3g} ± {std:.2g} from the starts of "
+            f"{EPISODES} greedy episodes, which brought {found:.3g} ± {error:.2g}",
+            "more steps; a finer grid or basis (--basis multilinear:VERTICES for fitted-rmax); "
+            "earlier observations as part of the state, if one alone does not tell what follows "
+            "(gymnasium.wrappers.FrameStackObservation)",
         )
+
+
+def no_better_than_random(case: Case) -> Iterator[Finding]:
+    """Its policy gets no more than random actions."""
+    greedy, random = case.greedy.returns, case.random.returns
+    error = np.hypot(_standard_error(greedy), _standard_error(random))
+    if greedy.mean() <= random.mean() + FOR_SURE * error:
+        yield Finding(
+            "It is no better than random actions.",
+            f"the mean return of {EPISODES} greedy episodes is {greedy.mean():.4g}, and that of "
+            f"{EPISODES} episodes of random actions {random.mean():.4g}; they differ by chance by "
+            f"{error:.2g}",
+            "more steps; the page docs/it_does_not_learn.md goes through what else to look at",
+        )
+
+
+def _standard_error(numbers: Vector) -> float:
+    return float(numbers.std(ddof=1) / np.sqrt(len(numbers)))
 
 
 def circles_of_policies(case: Case) -> Iterator[Finding]:
@@ -324,6 +409,7 @@ def lost_digits(case: Case) -> Iterator[Finding]:
 #: in the order in which to look at them
 CHECKS: tuple[Callable[[Case], Iterator[Finding]], ...] = (
     no_reward,
+    useless_numbers,
     short_sight,
     few_updates,
     rare_actions,
@@ -331,7 +417,8 @@ CHECKS: tuple[Callable[[Case], Iterator[Finding]], ...] = (
     dead_features,
     uncertain_values,
     impossible_values,
-    wrong_plan,
     circles_of_policies,
     lost_digits,
+    wrong_values,
+    no_better_than_random,
 )
