@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
-from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -23,7 +21,7 @@ from rblspi.registry import BASES, OURS, Algorithm, algorithm, algorithms, class
 MANY_NUMBERS = "deep-q" if algorithm("deep-q").available else "optimistic-lsvi"
 
 
-def test_every_algorithm_of_ours_is_registered_by_its_class() -> None:
+def test_every_algorithm_of_ours_is_registered_by_its_class():
     classes = {record.name: record.load() for record in OURS if record.available}
     for name, kind in classes.items():
         assert algorithm(name) is algorithms()[name]
@@ -32,14 +30,14 @@ def test_every_algorithm_of_ours_is_registered_by_its_class() -> None:
         assert issubclass(kind, Agent) == algorithm(name).online
 
 
-def test_every_basis_of_ours_is_a_name_of_the_library() -> None:
+def test_every_basis_of_ours_is_a_name_of_the_library():
     for short, target in BASES.items():
         kind = loaded(target)
         assert kind is getattr(rblspi, kind.__name__)
         assert basis_from_text(short) == kind()
 
 
-def test_settings_are_the_arguments_that_have_no_place_of_their_own() -> None:
+def test_settings_are_the_arguments_that_have_no_place_of_their_own():
     settings = algorithm("rblspi").settings()
     assert settings["discount"] == 0.99
     assert settings["update_every"] == 20
@@ -50,14 +48,14 @@ def test_settings_are_the_arguments_that_have_no_place_of_their_own() -> None:
         assert own.isdisjoint(record.settings())
 
 
-def test_an_unknown_name_suggests_the_nearest() -> None:
+def test_an_unknown_name_suggests_the_nearest():
     with pytest.raises(ValueError, match=r"no algorithm is called 'rblpsi': did you mean rblspi"):
         algorithm("rblpsi")
     with pytest.raises(ValueError, match=r"no algorithm is called 'dqn': choose from rblspi"):
         algorithm("dqn")
 
 
-def test_an_unknown_setting_suggests_the_nearest() -> None:
+def test_an_unknown_setting_suggests_the_nearest():
     record = algorithm("rblspi")
     record.require_settings(["discount", "update_every"])
     with pytest.raises(ValueError, match="rblspi has no setting 'update_evry': did you mean upda"):
@@ -66,7 +64,7 @@ def test_an_unknown_setting_suggests_the_nearest() -> None:
         record.require_settings(["seed"])
 
 
-def test_a_file_names_its_class_and_only_that_class_reads_it() -> None:
+def test_a_file_names_its_class_and_only_that_class_reads_it():
     assert class_of("rblspi", Agent) is RBLSPI
     assert class_of("rblspi", RBLSPI) is RBLSPI
     assert class_of("online-lspi", Agent) is OnlineLSPI
@@ -78,7 +76,7 @@ def test_a_file_names_its_class_and_only_that_class_reads_it() -> None:
         class_of("os:system", Agent)
 
 
-def test_a_class_that_is_not_registered_reads_its_own_files() -> None:
+def test_a_class_that_is_not_registered_reads_its_own_files():
     class Mine(RBLSPI):
         pass
 
@@ -90,7 +88,7 @@ def test_a_class_that_is_not_registered_reads_its_own_files() -> None:
         class_of("rblspi", Mine)
 
 
-def test_the_registry_imports_no_algorithm() -> None:
+def test_the_registry_imports_no_algorithm():
     code = (
         "import sys; from rblspi.registry import algorithms; assert len(algorithms()) >= 6; "
         "assert not {'numba', 'scipy', 'rblspi.online', 'rblspi.offline'} & set(sys.modules)"
@@ -110,31 +108,29 @@ class Entry(NamedTuple):
     dist: None = None
     module: str = "their_package"
 
-    def load(self) -> Any:
+    def load(self):
         if isinstance(self.record, Exception):
             raise self.record
         return self.record
 
 
 @pytest.fixture
-def entries(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Entry]]:
-    found: list[Entry] = []
+def entries(monkeypatch):
+    found = []
     monkeypatch.setattr("rblspi.core.entry_points.entry_points", lambda group: found)
     algorithms.cache_clear()
     yield found
     algorithms.cache_clear()
 
 
-def test_another_package_adds_an_algorithm(
-    entries: list[Entry], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_package_adds_an_algorithm(entries, monkeypatch):
     """Its class may be named where it is imported to, and not only where it is defined."""
 
     class Theirs(RBLSPI):
         pass
 
     package = ModuleType("their_package")
-    package.Exported = Theirs  # type: ignore[attr-defined]
+    package.Exported = Theirs
     monkeypatch.setitem(sys.modules, "their_package", package)
     entries.append(Entry("x", "x:y", Algorithm("theirs", "their_package:Exported", "online")))
     assert list(algorithms())[-1] == "theirs"
@@ -144,7 +140,7 @@ def test_another_package_adds_an_algorithm(
     assert "update_every" in algorithm("theirs").settings()
 
 
-def test_a_name_of_ours_stays_ours(entries: list[Entry]) -> None:
+def test_a_name_of_ours_stays_ours(entries):
     entries.append(Entry("x", "x:y", Algorithm("lspi", "their_package:LSPI", "policy")))
     assert algorithm("lspi").load() is LSPI
 
@@ -157,9 +153,7 @@ def test_a_name_of_ours_stays_ours(entries: list[Entry]) -> None:
         (SyntaxError("invalid syntax"), "SyntaxError: invalid syntax"),
     ],
 )
-def test_a_broken_package_is_named_and_left_out(
-    entries: list[Entry], record: Any, reason: str, tmp_path: Path
-) -> None:
+def test_a_broken_package_is_named_and_left_out(entries, record, reason, tmp_path):
     entries.append(Entry("theirs", "their_package:Theirs", record))
     entries.append(Entry("x", "x:y", Algorithm("other", "their_package:Other", "online")))
     agent = RBLSPI("rblspi/ChainWalk-v0", OneHot(), seed=0)
@@ -171,7 +165,7 @@ def test_a_broken_package_is_named_and_left_out(
     assert isinstance(Agent.load(tmp_path / "agent.npz"), RBLSPI)
 
 
-def test_a_table_of_observations_is_learnt_by_counting_and_others_with_features() -> None:
+def test_a_table_of_observations_is_learnt_by_counting_and_others_with_features():
     spaces = gym.spaces
     assert default_for(spaces.Discrete(500)).name == "opsrl"
     assert default_for(spaces.Tuple([spaces.Discrete(32), spaces.Discrete(11)])).name == "opsrl"
@@ -184,7 +178,7 @@ def test_a_table_of_observations_is_learnt_by_counting_and_others_with_features(
     assert default_for(angles).name == "fitted-rmax"
 
 
-def test_the_cosine_and_the_sine_of_an_angle_are_one_number() -> None:
+def test_the_cosine_and_the_sine_of_an_angle_are_one_number():
     rng = np.random.default_rng(0)
     turns, rest = rng.uniform(-np.pi, np.pi, (100, 2)), rng.uniform(-1.0, 1.0, (100, 2))
     joints = np.column_stack([np.cos(turns[:, 0]), np.sin(turns), np.cos(turns[:, 1]), rest])
@@ -196,9 +190,7 @@ def test_the_cosine_and_the_sine_of_an_angle_are_one_number() -> None:
     assert default_for(gym.spaces.Box(-1.0, 1.0, (7,)), lambda: more).name == MANY_NUMBERS
 
 
-def test_without_its_packages_an_algorithm_says_what_to_install(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_its_packages_an_algorithm_says_what_to_install(monkeypatch, capsys):
     monkeypatch.setattr(registry, "find_spec", lambda module: None)
     assert default_for(gym.spaces.Box(-1.0, 1.0, (5,))).name == "optimistic-lsvi"
     assert "pip install 'rblspi[deep]'" in capsys.readouterr().err
@@ -218,13 +210,13 @@ def test_without_its_packages_an_algorithm_says_what_to_install(
         ("LunarLander-v3", algorithm(MANY_NUMBERS).load()),
     ],
 )
-def test_the_factory_makes_the_agent_that_suits_the_observations(env: str, kind: type) -> None:
+def test_the_factory_makes_the_agent_that_suits_the_observations(env, kind):
     if env == "LunarLander-v3":
         pytest.importorskip("Box2D")
     assert type(rblspi.agent(env, seed=0)) is kind
 
 
-def test_the_factory_makes_a_named_agent_with_its_settings_and_a_basis() -> None:
+def test_the_factory_makes_a_named_agent_with_its_settings_and_a_basis():
     basis = rblspi.RBFGrid(3)
     agent = rblspi.agent(
         "rblspi/PuddleWorld-v0", algorithm="rblspi", basis=basis, seed=5, discount=0.9
@@ -247,6 +239,6 @@ def test_the_factory_makes_a_named_agent_with_its_settings_and_a_basis() -> None
         ({"discont": 0.9}, "fitted-rmax has no setting 'discont': did you mean discount"),
     ],
 )
-def test_the_factory_says_what_is_wrong(arguments: dict[str, Any], message: str) -> None:
+def test_the_factory_says_what_is_wrong(arguments, message):
     with pytest.raises(ValueError, match=message):
         rblspi.agent("rblspi/PuddleWorld-v0", **arguments)

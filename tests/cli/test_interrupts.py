@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from rblspi.cli.interrupts import REMINDER, SIGNALS, handling, interruptible
+from rblspi.cli.interrupts import SIGNALS, handling, interruptible
 from tests.support.command import run, said
 
 CAR = "rblspi/MountainCar-v0"
@@ -128,22 +128,23 @@ def test_an_interruption_that_a_package_swallows_comes_again():
     assert time.monotonic() - start < 30
 
 
-def test_tidying_up_is_not_disturbed_by_what_comes_again():
-    tidy = []
+def test_tidying_up_is_not_disturbed_by_what_comes_again(monkeypatch):
+    tidy, reminder = [], 0.1
+    monkeypatch.setattr("rblspi.cli.interrupts.REMINDER", reminder)
     with pytest.raises(OSError, match="full"), interruptible():  # noqa: PT012
         try:
             signal.raise_signal(signal.SIGTERM)
         finally:
             signal.raise_signal(signal.SIGTERM)
-            time.sleep(4 * REMINDER)
+            time.sleep(4 * reminder)
             tidy.append("files")
             try:
                 raise OSError("the disk is full")
             finally:
-                time.sleep(4 * REMINDER)
+                time.sleep(4 * reminder)
                 tidy.append("folders")
     assert tidy == ["files", "folders"]
-    time.sleep(2 * REMINDER)  # nothing comes any more
+    time.sleep(2 * reminder)  # nothing comes any more
 
 
 def test_other_threads_leave_the_handlers_alone():

@@ -4,13 +4,9 @@ An agent that is added to the registry is tested here without another line, if i
 `TABLE` and from `NUMBERS`. If it takes one of them alone, it says so in `REFUSES`.
 """
 
-from __future__ import annotations
-
 import copy
 import pickle
 import sys
-from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
@@ -20,9 +16,9 @@ from gymnasium.vector import SyncVectorEnv
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rblspi import Agent, LinearPolicy, Multilinear, Network, evaluate
+from rblspi import LinearPolicy, Multilinear, Network, evaluate
 from rblspi.core.archive import FileError
-from rblspi.registry import OURS, Algorithm
+from rblspi.registry import OURS
 from rblspi.rollout.memory import TERMINATED
 from tests.support.agents import assert_resumes_to_the_bit, assert_same_bits
 from tests.support.diary import Diary
@@ -45,29 +41,28 @@ ONLINE = [record for record in OURS if record.online and record.available]
 
 
 @pytest.fixture(autouse=True, scope="module")
-def few_planning_states() -> Iterator[None]:
+def few_planning_states():
     """Let LBRL plan from a few states, in a tenth of the time."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("rblspi.online.baselines.lbrl.STATES", 20)
         yield
 
 
-def make(record: Algorithm, env: Any, name: str = "", **given: Any) -> Agent:
+def make(record, env, name="", **given):
     """The agent in one of the two environments, which may be wrapped."""
     usual = Multilinear((5, 4)) if (name or env) == NUMBERS else None
     basis = BASES.get((record.name, name or env), usual)
-    agent: Agent = record.load()(env, basis, **{"seed": 3, **given})
-    return agent
+    return record.load()(env, basis, **{"seed": 3, **given})
 
 
-def case(record: Algorithm, *more: str) -> Any:
+def case(record, *more):
     """Parameters of a test, which is slow for algorithms to compare with."""
     marks = pytest.mark.slow if "baselines" in record.target else ()
     name = "-".join([record.name, *(one.partition("/")[2] for one in more)])
     return pytest.param(record, *more, id=name, marks=marks)
 
 
-def every(*environments: str) -> Any:
+def every(*environments):
     """Every agent in those of the environments that it takes."""
     pairs = [
         case(record, name)
@@ -88,7 +83,7 @@ on_tables = pytest.mark.parametrize(
 
 
 @every(TABLE, NUMBERS)
-def test_it_learns_counts_and_says_how_it_stands(record: Algorithm, name: str) -> None:
+def test_it_learns_counts_and_says_how_it_stands(record, name):
     agent = make(record, name).learn(STEPS)
     assert agent.num_timesteps == STEPS == agent.session.memory.size
     assert np.isfinite(list(agent.diagnostics().values())).all()
@@ -100,12 +95,12 @@ def test_it_learns_counts_and_says_how_it_stands(record: Algorithm, name: str) -
 
 
 @every(TABLE, NUMBERS)
-def test_it_resumes_to_the_bit(record: Algorithm, name: str, tmp_path: Path) -> None:
+def test_it_resumes_to_the_bit(record, name, tmp_path):
     assert_resumes_to_the_bit(lambda: make(record, name), 211, tmp_path / "agent.npz")
 
 
 @every(TABLE, NUMBERS)
-def test_plain_and_compiled_give_the_same_bits(record: Algorithm, name: str) -> None:
+def test_plain_and_compiled_give_the_same_bits(record, name):
     compiled, plain = make(record, name), make(record, gym.Wrapper(gym.make(name)), name)
     assert compiled.session.compiled
     assert not plain.session.compiled
@@ -115,7 +110,7 @@ def test_plain_and_compiled_give_the_same_bits(record: Algorithm, name: str) -> 
 
 
 @every(TABLE, NUMBERS)
-def test_a_seed_decides_everything(record: Algorithm, name: str, tmp_path: Path) -> None:
+def test_a_seed_decides_everything(record, name, tmp_path):
     one, two, other = (make(record, name, seed=seed).learn(STEPS) for seed in (3, 3, 4))
     assert_same_bits(one, two)
     assert not np.array_equal(one.session.memory.actions, other.session.memory.actions)
@@ -126,9 +121,7 @@ def test_a_seed_decides_everything(record: Algorithm, name: str, tmp_path: Path)
 
 @pytest.mark.parametrize("unit", [2.0**-20, 2.0**20])
 @every(TABLE, NUMBERS)
-def test_other_units_of_the_rewards_change_units_alone(
-    record: Algorithm, name: str, unit: float
-) -> None:
+def test_other_units_of_the_rewards_change_units_alone(record, name, unit):
     """By a power of two, so that not even rounding differs."""
     plain, other = Diary(gym.make(name)), Diary(gym.make(name), unit)
     one, two = (make(record, env, name).learn(STEPS) for env in (plain, other))
@@ -137,7 +130,7 @@ def test_other_units_of_the_rewards_change_units_alone(
 
 
 @every(TABLE, NUMBERS)
-def test_compiled_code_releases_the_generator(record: Algorithm, name: str) -> None:
+def test_compiled_code_releases_the_generator(record, name):
     for env in (name, gym.Wrapper(gym.make(name))):
         agent = make(record, env, name).learn(100)
         before = sys.getrefcount(agent.rng), sys.getrefcount(agent.rng.bit_generator)
@@ -146,7 +139,7 @@ def test_compiled_code_releases_the_generator(record: Algorithm, name: str) -> N
 
 
 @by_name
-def test_it_learns_from_copies_or_says_why_not(record: Algorithm) -> None:
+def test_it_learns_from_copies_or_says_why_not(record):
     name = TABLE if (record.name, TABLE) not in REFUSES else NUMBERS
     copies = SyncVectorEnv([lambda: gym.make(name)] * 3)
     try:
@@ -170,23 +163,21 @@ class TwoChoices(gym.Wrapper[Any, Any, Any, Any]):
 class Fragile(gym.Wrapper[Any, Any, Any, Any]):
     """Fails once, in a step or in a reset; episodes have ten steps."""
 
-    def __init__(
-        self, name: str, error: type[BaseException] | None = None, where: str = ""
-    ) -> None:
+    def __init__(self, name, error=None, where=""):
         super().__init__(gym.make(name, max_episode_steps=10))
         self.error, self.where, self.left = error, where, {"step": 78, "reset": 8}.get(where, 0)
 
-    def _count(self, where: str) -> None:
+    def _count(self, where):
         self.left -= where == self.where
         if self.error and self.left == 0:
             error, self.error = self.error, None
             raise error(f"the {where} failed")
 
-    def step(self, action: Any) -> Any:
+    def step(self, action):
         self._count("step")
         return self.env.step(action)
 
-    def reset(self, **settings: Any) -> Any:
+    def reset(self, **settings):
         self._count("reset")
         return self.env.reset(**settings)
 
@@ -195,9 +186,7 @@ class Fragile(gym.Wrapper[Any, Any, Any, Any]):
     ("error", "where", "made"), [(KeyboardInterrupt, "step", 77), (RuntimeError, "reset", 70)]
 )
 @every(TABLE, NUMBERS)
-def test_after_an_interruption_the_counts_agree_and_it_learns_on(
-    record: Algorithm, name: str, error: type[BaseException], where: str, made: int
-) -> None:
+def test_after_an_interruption_the_counts_agree_and_it_learns_on(record, name, error, where, made):
     agent = make(record, Fragile(name, error, where), name)
     with pytest.raises(error, match=f"the {where} failed"):
         agent.learn(200)
@@ -212,9 +201,7 @@ def test_after_an_interruption_the_counts_agree_and_it_learns_on(
 
 
 @every(TABLE, NUMBERS)
-def test_predictions_have_the_shape_of_the_observations(
-    record: Algorithm, name: str, tmp_path: Path
-) -> None:
+def test_predictions_have_the_shape_of_the_observations(record, name, tmp_path):
     agent = make(record, name).learn(200)
     space, actions = agent.env.observation_space, agent.env.action_space
     space.seed(0)
@@ -239,16 +226,14 @@ def test_predictions_have_the_shape_of_the_observations(
 
 
 @every(TABLE, NUMBERS)
-def test_a_file_holds_what_it_was_and_a_copy_is_made_by_one(
-    record: Algorithm, name: str, tmp_path: Path
-) -> None:
+def test_a_file_holds_what_it_was_and_a_copy_is_made_by_one(record, name, tmp_path):
     agent = make(record, name).learn(100)
     agent.save(tmp_path / "agent.npz")
     loaded = record.load().load(tmp_path / "agent.npz")
     assert_same_bits(agent, loaded)
     assert loaded.get_parameters() == agent.get_parameters()
     assert loaded.basis == agent.basis
-    other: Any = next(one for one in ONLINE if one is not record).load()
+    other = next(one for one in ONLINE if one is not record).load()
     with pytest.raises(FileError, match=f"it holds {record.name}, not .*Agent.load"):
         other.load(tmp_path / "agent.npz")
     for copied in (copy.deepcopy, pickle.dumps):
@@ -265,9 +250,7 @@ tables = st.lists(some, min_size=STATES, max_size=STATES)
 @on_tables
 @settings(deadline=None, max_examples=5)
 @given(tables, st.sampled_from(["info", "observation"]), st.integers(0, 99))
-def test_a_forbidden_action_is_never_taken(
-    record: Algorithm, masks: Any, where: str, seed: int
-) -> None:
+def test_a_forbidden_action_is_never_taken(record, masks, where, seed):
     env = Masked(masks, where, seed)
     agent = make(record, env, TABLE, discount=0.9, seed=seed).learn(40)
     assert len(evaluate(agent, env, 2).returns) == 2
@@ -278,9 +261,7 @@ def test_a_forbidden_action_is_never_taken(
 
 
 @on_tables
-def test_values_do_not_depend_on_what_a_forbidden_action_is_thought_to_be_worth(
-    record: Algorithm,
-) -> None:
+def test_values_do_not_depend_on_what_a_forbidden_action_is_thought_to_be_worth(record):
     """State 1 is left by action 0 alone: a huge value of the others must not reach state 0."""
     env = Masked([[1, 1, 1], [1, 0, 0], [1, 1, 1], [1, 1, 1]])
     env.order[:] = [[1, 1, 1], [2, 3, 3], [0, 0, 0], [0, 0, 0]]
@@ -298,7 +279,7 @@ def test_values_do_not_depend_on_what_a_forbidden_action_is_thought_to_be_worth(
 
 
 @pytest.mark.parametrize(("record", "name"), REFUSES)
-def test_it_says_which_observations_it_needs(record: str, name: str) -> None:
+def test_it_says_which_observations_it_needs(record, name):
     kind = next(one for one in ONLINE if one.name == record)
     with pytest.raises(TypeError, match=REFUSES[record, name]):
         make(kind, name)
@@ -308,7 +289,7 @@ def test_it_says_which_observations_it_needs(record: str, name: str) -> None:
     "record",
     [case(r) for r in ONLINE if r.name != "fitted-rmax" and (r.name, NUMBERS) not in REFUSES],
 )
-def test_numbers_as_actions_are_the_points_of_a_grid(record: Algorithm) -> None:
+def test_numbers_as_actions_are_the_points_of_a_grid(record):
     """By the bit as if a wrapper offered the points; `FittedRmax` knows how near they are."""
     environments = gym.make("Pendulum-v1"), Points(gym.make("Pendulum-v1"))
     basis = Network(8) if record.needs else Multilinear(3)
@@ -336,9 +317,7 @@ def test_numbers_as_actions_are_the_points_of_a_grid(record: Algorithm) -> None:
         ({"basis": 7}, TypeError, "7"),
     ],
 )
-def test_hostile_arguments_are_refused_in_a_sentence(
-    record: Algorithm, arguments: dict[str, Any], error: type[Exception], message: str
-) -> None:
+def test_hostile_arguments_are_refused_in_a_sentence(record, arguments, error, message):
     name = TABLE if (record.name, TABLE) not in REFUSES else NUMBERS
     given = {"env": name, "basis": BASES.get((record.name, name)), "seed": 0, **arguments}
     with pytest.raises(error, match=message):
@@ -346,7 +325,7 @@ def test_hostile_arguments_are_refused_in_a_sentence(
 
 
 @by_name
-def test_every_setting_is_checked_under_its_name(record: Algorithm) -> None:
+def test_every_setting_is_checked_under_its_name(record):
     name = TABLE if (record.name, TABLE) not in REFUSES else NUMBERS
     for setting in record.settings():
         for wrong in (float("nan"), "x", [1]):
@@ -355,10 +334,10 @@ def test_every_setting_is_checked_under_its_name(record: Algorithm) -> None:
 
 
 @by_name
-def test_learning_needs_an_amount(record: Algorithm) -> None:
+def test_learning_needs_an_amount(record):
     name = TABLE if (record.name, TABLE) not in REFUSES else NUMBERS
     agent = make(record, name)
-    calls: list[tuple[Callable[[], Any], str]] = [
+    calls = [
         (agent.learn, "needs total_timesteps or episodes"),
         (lambda: agent.learn(0), "total_timesteps=0 must be at least 1"),
         (lambda: agent.learn(episodes=-1), "episodes=-1 must be at least 1"),

@@ -1,22 +1,18 @@
 """Planning in models of tables: the Bellman equations, and planning again after a change."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import gymnasium as gym
 import numpy as np
 import pytest
 
 from rblspi import OPSRL
-from rblspi.online.table import ANYWHERE, Table, new_table, take_note
+from rblspi.online.table import ANYWHERE, new_table, take_note
 from rblspi.online.table_planning import PRECISION, plan, plan_again, prepare
 from tests.support.agents import assert_same_bits
 
 STATES, ACTIONS = 30, 3
 
 
-def random_table(rng: np.random.Generator, discount: float, lowest: int = ANYWHERE) -> Table:
+def random_table(rng, discount, lowest=ANYWHERE):
     """A table with a model: loops, ends, outcomes elsewhere and pairs that nothing follows."""
     table = new_table(ACTIONS, STATES, discount)
     for pair in range(ACTIONS * STATES):
@@ -25,14 +21,14 @@ def random_table(rng: np.random.Generator, discount: float, lowest: int = ANYWHE
     return table
 
 
-def forbid(table: Table, rng: np.random.Generator, states: np.ndarray) -> None:
+def forbid(table, rng, states):
     """Forbid some actions in these states, at least one and at times all."""
     few = rng.random((ACTIONS, len(states))) < 0.5
     few[0] |= ~few.any(axis=0)
     table.forbidden.reshape(ACTIONS, STATES)[:, states] = few
 
 
-def write_model(table: Table, pair: int, rng: np.random.Generator) -> None:
+def write_model(table, pair, rng):
     """Give a pair other outcomes, the old ones among them, and a visit."""
     model, old = table.workspace_model, table.sizes[pair]
     near = (pair + np.arange(-2, 3)) % STATES  # the pair's own state is among them
@@ -48,7 +44,7 @@ def write_model(table: Table, pair: int, rng: np.random.Generator) -> None:
     table.visits[pair] += 1
 
 
-def exact(table: Table) -> np.ndarray:
+def exact(table):
     """Action values by policy iteration, each policy evaluated by solving its equations."""
     model, k = table.workspace_model, ACTIONS * STATES
     transitions = np.zeros((k, STATES + 1))
@@ -75,7 +71,7 @@ def exact(table: Table) -> np.ndarray:
 @pytest.mark.parametrize("discount", [0.0, 0.9, 0.999])
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("masked", [0, STATES // 2])
-def test_a_plan_solves_the_bellman_equations(masked: int, seed: int, discount: float) -> None:
+def test_a_plan_solves_the_bellman_equations(masked, seed, discount):
     rng = np.random.default_rng(seed)
     table = random_table(rng, discount)
     forbid(table, rng, rng.choice(STATES, masked, replace=False))
@@ -85,7 +81,7 @@ def test_a_plan_solves_the_bellman_equations(masked: int, seed: int, discount: f
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_planning_again_finds_what_a_new_plan_would(seed: int) -> None:
+def test_planning_again_finds_what_a_new_plan_would(seed):
     """Of ten pairs the model changes, some with new outcomes, five times."""
     rng = np.random.default_rng(seed)
     table = random_table(rng, 0.99, lowest=0)
@@ -103,7 +99,7 @@ def test_planning_again_finds_what_a_new_plan_would(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_other_masks_are_planned_with_as_in_a_new_plan(seed: int) -> None:
+def test_other_masks_are_planned_with_as_in_a_new_plan(seed):
     """What is allowed in six states changes five times; a workspace made anew gives the same."""
     rng = np.random.default_rng(seed)
     table = random_table(rng, 0.99, lowest=0)
@@ -127,21 +123,21 @@ class Gates(gym.Wrapper):
 
     visits = 0
 
-    def _masked(self, state: int, info: dict[str, Any]) -> dict[str, Any]:
+    def _masked(self, state, info):
         self.visits += 1
         closed = (state + self.visits // 7) % 3
         return {**info, "action_mask": np.array([closed != 0, closed != 1])}
 
-    def reset(self, **settings: Any) -> Any:
+    def reset(self, **settings):
         state, info = self.env.reset(**settings)
         return state, self._masked(state, info)
 
-    def step(self, action: Any) -> Any:
+    def step(self, action):
         state, reward, terminated, truncated, info = self.env.step(action)
         return state, reward, terminated, truncated, self._masked(state, info)
 
 
-def test_an_agent_acts_by_a_plan_for_what_is_allowed_now() -> None:
+def test_an_agent_acts_by_a_plan_for_what_is_allowed_now():
     """At every step it has planned with the present masks, by values of allowed actions alone."""
     agent = OPSRL(Gates(gym.make("rblspi/NChain-v0", length=8)), seed=1, discount=0.9)
     table, changes = agent.state.table, 0
@@ -158,7 +154,7 @@ def test_an_agent_acts_by_a_plan_for_what_is_allowed_now() -> None:
 
 
 @pytest.mark.parametrize("wrap", [lambda env: env, Gates])
-def test_a_look_in_the_middle_of_an_episode_changes_nothing(wrap: Any) -> None:
+def test_a_look_in_the_middle_of_an_episode_changes_nothing(wrap):
     one, two = (OPSRL(wrap(gym.make("rblspi/NChain-v0", length=30)), seed=5) for _ in range(2))
     one.learn(400)
     for _ in range(40):

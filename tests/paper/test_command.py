@@ -29,7 +29,7 @@ def mine(tmp_path_factory):
     """A folder with the results of an experiment from a file."""
     folder = tmp_path_factory.mktemp("mine")
     (folder / "mine.toml").write_text(GOOD, encoding="utf-8")
-    options = ("--runs", 2, "--jobs", 2, "--out", folder / "out")
+    options = ("--runs", 2, "--jobs", 1, "--out", folder / "out")
     assert run("reproduce", "--config", folder / "mine.toml", *options) == 0
     return folder
 

@@ -6,7 +6,6 @@ import asyncio
 import threading
 import time
 from functools import cache, partial
-from pathlib import Path
 from typing import ClassVar
 
 import gymnasium as gym
@@ -15,7 +14,6 @@ import pandas as pd
 import pytest
 
 from rblspi import FQI, RBLSPI, OneHot, OnlineLSPI, RBFGrid
-from rblspi.features import Basis
 from rblspi.plotting import explorer
 from rblspi.plotting.domain import find
 from rblspi.plotting.maps import ask
@@ -74,23 +72,23 @@ class Warehouse(gym.Env):
         return self.stock.copy(), float(sold.sum() - action), False, False, {}
 
 
-def of_basis(basis: Basis, space: gym.Space) -> explorer.Known:
+def of_basis(basis, space):
     """A policy with any weights."""
     return explorer.known(any_policy(basis, space))
 
 
-def of_agent(env: object) -> explorer.Known:
+def of_agent(env):
     policy = RBLSPI(env, seed=0).learn(300).policy()
     return explorer.known(policy, find(policy, env))
 
 
-def of_words() -> explorer.Known:
+def of_words():
     """The values of a policy from a log in which a state has a word."""
     policy = FQI(RBFGrid(2), discount=0.8).fit(pd.DataFrame(episode_rows(40))).policy()
     return explorer.known(policy)
 
 
-def of_warehouse() -> explorer.Known:
+def of_warehouse():
     env = gym.wrappers.TimeLimit(Warehouse(), 20)
     agent = OnlineLSPI(env, OneHot(), seed=0).learn(200)
     return explorer.known(agent, find(agent, env))
@@ -108,7 +106,7 @@ SHOWN = {
     "pole": cache(lambda: explorer.known(RBLSPI("CartPole-v1", POLE, seed=0).learn(400))),
 }
 #: what an application is asked for next, in place of what it shows
-NEXT: dict[str, explorer.Known] = {}
+NEXT = {}
 
 
 @pytest.fixture(scope="module")
@@ -146,21 +144,21 @@ def page():
         yield opened
 
 
-def show(page, address: str) -> None:
+def show(page, address):
     """Open a page, and wait until its values are there."""
     page.events.clear()
     page.open(address)
     until(page, "typeof Bokeh === 'object' && Boolean(Bokeh.documents[0]?.is_idle)")
 
 
-def require_quiet(page, *schemes: str) -> None:
+def require_quiet(page, *schemes):
     """Nothing was asked of the network, and nobody complained."""
     asked = [request["request"]["url"] for request in page.told("Network.requestWillBeSent")]
     assert [url for url in asked if not url.startswith((*schemes, "data:", "blob:"))] == []
     assert page.complaints() == []
 
 
-def until(page, condition: str) -> None:
+def until(page, condition):
     for _ in range(1200):
         if page.evaluate(condition):
             return
@@ -168,11 +166,11 @@ def until(page, condition: str) -> None:
     raise AssertionError(f"never became true: {condition}")
 
 
-def of_page(page, expression: str) -> object:
+def of_page(page, expression):
     return page.evaluate(f"(() => {{ {FIND} return {expression}; }})()")
 
 
-def require_values(page, known: explorer.Known, point) -> None:
+def require_values(page, known, point):
     """The page has the values of the library at a point."""
     domain = known.domain._replace(point=np.asarray(point, np.float64))
     pairs = zip(domain.coordinates, domain.point, strict=True)
@@ -188,9 +186,7 @@ def require_values(page, known: explorer.Known, point) -> None:
 
 
 @pytest.mark.parametrize("name", SHOWN)
-def test_the_page_says_what_the_library_says_also_after_a_control_has_moved(
-    name: str, page, site
-) -> None:
+def test_the_page_says_what_the_library_says_also_after_a_control_has_moved(name, page, site):
     show(page, f"{site}/{name}")
     known = SHOWN[name]()
     require_values(page, known, known.domain.point)
@@ -202,9 +198,7 @@ def test_the_page_says_what_the_library_says_also_after_a_control_has_moved(
     require_quiet(page, site, site.replace("http", "ws"))
 
 
-def test_words_and_whole_numbers_are_chosen_from_lists_and_drawn_where_they_can_be(
-    page, site
-) -> None:
+def test_words_and_whole_numbers_are_chosen_from_lists_and_drawn_where_they_can_be(page, site):
     show(page, f"{site}/words")
     domain = SHOWN["words"]().domain
     (place,) = [d for d, each in enumerate(domain.coordinates) if each.words]
@@ -218,7 +212,7 @@ def test_words_and_whole_numbers_are_chosen_from_lists_and_drawn_where_they_can_
     assert "&lt;/script&gt;&lt;b&gt;bolts&lt;/b&gt;" in names
 
 
-def test_the_pointer_moves_the_point(page, site) -> None:
+def test_the_pointer_moves_the_point(page, site):
     show(page, f"{site}/pole")
     left, top = page.evaluate(
         f"(() => {{ {FIND} const map = find('map value');"
@@ -236,7 +230,7 @@ def test_the_pointer_moves_the_point(page, site) -> None:
     require_values(page, known, point)
 
 
-def test_a_slider_changes_the_map_and_other_coordinates_can_be_drawn(page, site) -> None:
+def test_a_slider_changes_the_map_and_other_coordinates_can_be_drawn(page, site):
     show(page, f"{site}/pole")
     values = "Array.from(find('cells').data.value[0])"
     before = of_page(page, values)
@@ -249,7 +243,7 @@ def test_a_slider_changes_the_map_and_other_coordinates_can_be_drawn(page, site)
     until(page, f"(() => {{ {FIND} return {label} === 'cart velocity'; }})()")
 
 
-def test_a_run_that_learns_on_is_followed_and_what_was_chosen_stays(page, site) -> None:
+def test_a_run_that_learns_on_is_followed_and_what_was_chosen_stays(page, site):
     show(page, f"{site}/pole")
     of_page(page, "find('control 3').value = 1")
     first = SHOWN["pole"]()
@@ -260,7 +254,7 @@ def test_a_run_that_learns_on_is_followed_and_what_was_chosen_stays(page, site) 
     require_values(page, NEXT.pop("pole"), point)
 
 
-def test_a_still_page_is_one_file_that_needs_no_network(page, tmp_path: Path) -> None:
+def test_a_still_page_is_one_file_that_needs_no_network(page, tmp_path):
     agent = RBLSPI("CartPole-v1", POLE, seed=0).learn(400)
     file = explorer.write(agent, tmp_path / "page.html")
     show(page, file.as_uri())
