@@ -1,17 +1,12 @@
 """Comparing agents."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from pathlib import Path
-
 import numpy as np
 
 from rblspi import Agent
 from rblspi.online.agent_file import fields
 
 
-def assert_same_bits(one: Agent, other: Agent) -> None:
+def assert_same_bits(one, other):
     """Everything that either would save is the same."""
     others = {field.name: field.array for field in fields(other)}
     for field in fields(one):
@@ -22,7 +17,7 @@ def assert_same_bits(one: Agent, other: Agent) -> None:
     assert one.rng.bit_generator.state == other.rng.bit_generator.state
 
 
-def assert_resumes_to_the_bit(make: Callable[[], Agent], steps: int, path: Path) -> None:
+def assert_resumes_to_the_bit(make, steps, path):
     """Learning in parts, and after a load, gives what learning in one go does."""
     whole, half = make().learn(steps), make().learn(steps // 2)
     half.policy()  # looking changes nothing

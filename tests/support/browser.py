@@ -1,7 +1,5 @@
 """Chromium without a window, spoken to through a pipe: what a page asks for, and what it says."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

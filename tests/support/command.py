@@ -1,22 +1,18 @@
 """The command line as a test calls it."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
-
 import pytest
 
 from rblspi.cli import command_line, main
 
 
-def run(*arguments: object) -> int:
+def run(*arguments):
     """Exit code of a command."""
     with pytest.raises(SystemExit) as caught:
         main([str(argument) for argument in arguments])
     return int(caught.value.code or 0)
 
 
-def require_valid(words: Sequence[str]) -> None:
+def require_valid(words):
     """Raise an error unless these are a command with options that it has; nothing is run."""
     commands = command_line()
     with commands.make_context("rblspi", [], resilient_parsing=True) as context:
@@ -25,7 +21,7 @@ def require_valid(words: Sequence[str]) -> None:
         command.make_context(words[0], list(words[1:]), parent=context)
 
 
-def said(capsys: pytest.CaptureFixture[str]) -> list[str]:
+def said(capsys):
     """Lines on the error stream, without the notice that something is being compiled."""
     lines = capsys.readouterr().err.strip().splitlines()
     return [line for line in lines if not line.startswith("rblspi: compiling ")]

@@ -1,7 +1,5 @@
 """Curves of RBLSPI that learn, on the paper's domains."""
 
-from __future__ import annotations
-
 from rblspi_paper import figures as paper
 
 CURVES = {

@@ -1,7 +1,5 @@
 """Experiments that take a moment, and results that nobody had to wait for."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -16,7 +14,7 @@ BASIS = {"basis": "RBFGrid", "cells": 3}
 VERSIONS = {"python": "3.x", "numpy": "2.x"}
 
 
-def curve(algorithm="rblspi", episodes=12, label="", **settings) -> Curve:
+def curve(algorithm="rblspi", episodes=12, label="", **settings):
     return Curve(
         algorithm, "rblspi/MountainCar-v0", BASIS, settings, episodes, label=label or algorithm
     )
@@ -80,12 +78,12 @@ def assert_same(a, b):
             assert one[name].tobytes() == other[name].tobytes()
 
 
-def records(seeds, code="0123456789abcdef") -> tuple[Record, ...]:
+def records(seeds, code="0123456789abcdef"):
     """Records of runs with these seeds."""
     return tuple(Record(s, code, 2.0, 1000, (), VERSIONS, "2026-01-01") for s in seeds)
 
 
-def invented(figure, runs=4) -> FigureResult:
+def invented(figure, runs=4):
     """Runs that nobody made; their episodes fall from 500 steps to 100."""
     rng = np.random.default_rng(1)
 

@@ -1,7 +1,5 @@
 """Files that are damaged, or that somebody made to do harm."""
 
-from __future__ import annotations
-
 import copy
 import functools
 import hashlib
@@ -9,15 +7,11 @@ import io
 import json
 import operator
 import zipfile
-from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
 
-def pack(
-    members: list[tuple[str, bytes]], compression: int = zipfile.ZIP_STORED, sign: bool = True
-) -> bytes:
+def pack(members, compression=zipfile.ZIP_STORED, sign=True):
     """An archive of any members, with the right digest."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", compression) as archive:
@@ -27,27 +21,27 @@ def pack(
     return resign(buffer.getvalue()) if sign else buffer.getvalue()
 
 
-def resign(data: bytes) -> bytes:
+def resign(data):
     return data[:-64] + hashlib.sha256(data[:-64]).hexdigest().encode()
 
 
-def npy(array: Any) -> bytes:
+def npy(array):
     buffer = io.BytesIO()
     np.lib.format.write_array(buffer, np.asarray(array), allow_pickle=True)
     return buffer.getvalue()
 
 
-def members_of(data: bytes) -> dict[str, bytes]:
+def members_of(data):
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         return {name: archive.read(name) for name in archive.namelist()}
 
 
-def arrays_of(data: bytes) -> dict[str, Any]:
+def arrays_of(data):
     with np.load(io.BytesIO(data)) as archive:
         return {name: archive[name] for name in archive.files}
 
 
-def from_arrays(arrays: dict[str, Any], metadata: Any = None) -> bytes:
+def from_arrays(arrays, metadata=None):
     """A file of these arrays with the right digest; the description as text, or as data."""
     arrays = dict(arrays)
     if metadata is not None:
@@ -59,22 +53,22 @@ def from_arrays(arrays: dict[str, Any], metadata: Any = None) -> bytes:
 class Mark:
     """An object whose unpickling would leave a trace."""
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self):
         return exec, ("import builtins; builtins.rblspi_was_here = True",)
 
 
-HOSTILE_VALUES: list[Any] = [
+HOSTILE_VALUES = [
     *(None, True, -1, 0, 1, 2**31, 2**62, 2**63, 2**64, 10**300, -(10**300), 1e308, -1e308),
     *(5e-324, float("nan"), float("inf"), "", "x", "os:system", "../../etc/passwd", "\x1b[31m"),
     *("[red]", "a" * 5000, [], {}, [[]], [1, 2, 3], {"a": 1}, [None], [10**18] * 3),
     *("RBFGrid", "episode", {"basis": "RBFGrid", "cells": 10**9}, [0.5] * 2000),
 ]
-HOSTILE_IDS: list[Any] = [
+HOSTILE_IDS = [
     *("os:system", "antigravity:CartPole-v1", "CartPole", "CartPole-v1\n", "Pendulum-v1", "", 7),
     *(None, ["CartPole-v1"], {"id": "CartPole-v1"}, "rblspi/NoSuch-v0", "rblspi/PuddleWorld-v0"),
     *("GymV21Environment-v0", "phys2d/CartPole-v0", "Ant-v5", "Blackjack-v1", "../x"),
 ]
-HOSTILE_BASES: list[Any] = [
+HOSTILE_BASES = [
     {"basis": "RBFGrid", "cells": 10**9},
     {"basis": "RBFGrid", "cells": 300},
     {"basis": "RBFGrid", "cells": [2] * 1000},
@@ -96,7 +90,7 @@ HOSTILE_BASES: list[Any] = [
 ]
 
 
-def hostile_arrays(rng: np.random.Generator, data: bytes, count: int) -> Iterator[bytes]:
+def hostile_arrays(rng, data, count):
     """One array is not as it should be, and the digest says that all is well."""
     arrays = arrays_of(data)
     names = [name for name in arrays if name != "metadata"]
@@ -137,12 +131,12 @@ def hostile_arrays(rng: np.random.Generator, data: bytes, count: int) -> Iterato
         yield from_arrays(changed)
 
 
-def other_versions(version: int) -> list[Any]:
+def other_versions(version):
     """What a file may give as its version that is not the right one."""
     return [0, version - 1, version + 1, version + 0.5, str(version), None, [version], 10**300]
 
 
-def wrong_in_agents(metadata: dict[str, Any]) -> dict[tuple[str, ...], list[Any]]:
+def wrong_in_agents(metadata):
     """Wrong values for the fields of the description of an agent, by their paths."""
     not_numbers = [v for v in HOSTILE_VALUES if not isinstance(v, int | float | None)]
     some = [v for v in not_numbers if v != {}]
@@ -169,7 +163,7 @@ def wrong_in_agents(metadata: dict[str, Any]) -> dict[tuple[str, ...], list[Any]
     }
 
 
-HOSTILE_SPACES: list[Any] = [
+HOSTILE_SPACES = [
     *(None, [], {}, "Discrete", {"space": "Discrete"}, {"space": "Tuple", "spaces": []}),
     {"space": "Discrete", "n": -1, "start": 0},
     {"space": "Discrete", "n": "x", "start": 0},
@@ -188,13 +182,13 @@ HOSTILE_SPACES: list[Any] = [
 ]
 
 
-def wrong_in_policies(metadata: dict[str, Any]) -> dict[tuple[str, ...], list[Any]]:
+def wrong_in_policies(metadata):
     """Wrong values for the fields of the description of a policy, by their paths."""
     not_numbers = ["x", [1], None, {}, float("nan"), float("inf"), -float("inf"), 10**400]
     not_shares = [*not_numbers, -1, -5e-324, 1.5, 2**62, 1e308]
     not_positive = [*not_numbers, 0, -1, -5e-324]
     sound = {"basis": None, "basis_std": 0.1, "limits": [None, 1], "posterior": None}
-    wrong_values: dict[str, list[Any]] = {
+    wrong_values = {
         "basis": HOSTILE_BASES,
         "basis_std": [-1, -5e-324, True, *not_numbers],
         "limits": [None, 1, [1], [1, 0], ["x", None], {"x": 1}],
@@ -226,7 +220,7 @@ def wrong_in_policies(metadata: dict[str, Any]) -> dict[tuple[str, ...], list[An
     }
 
 
-def hostile_descriptions(rng: np.random.Generator, data: bytes, count: int) -> Iterator[bytes]:
+def hostile_descriptions(rng, data, count):
     """A field of the description is missing or wrong, and the digest says that all is well."""
     arrays = arrays_of(data)
     metadata = json.loads(arrays["metadata"].tobytes())
@@ -244,7 +238,7 @@ def hostile_descriptions(rng: np.random.Generator, data: bytes, count: int) -> I
         yield from_arrays(arrays, changed)
 
 
-def hostile_archives(rng: np.random.Generator, data: bytes, count: int) -> Iterator[bytes]:
+def hostile_archives(rng, data, count):
     """The archive itself is a trap, and the digest says that all is well."""
     members = members_of(data)
     arrays = arrays_of(data)
@@ -303,7 +297,7 @@ def hostile_archives(rng: np.random.Generator, data: bytes, count: int) -> Itera
                 yield pack([(m, bytes(body) if m == name else d) for m, d in changed])
 
 
-def damaged(rng: np.random.Generator, data: bytes, count: int) -> Iterator[bytes]:
+def damaged(rng, data, count):
     """What happens to files: flipped bits, truncation, lost and repeated pieces."""
     for _ in range(count):
         raw = bytearray(data)

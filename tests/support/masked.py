@@ -1,13 +1,10 @@
 """A small table with masks, to be learnt by any agent."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 from gymnasium.spaces import Dict, Discrete, MultiBinary
-from numpy.typing import ArrayLike
 
 STATES, ACTIONS = 4, 3
 
@@ -15,7 +12,7 @@ STATES, ACTIONS = 4, 3
 class Masked(gym.Env[Any, Any]):
     """A random walk over a few states, which raises an error if a forbidden action is taken."""
 
-    def __init__(self, masks: ArrayLike, where: str = "info", seed: int = 0) -> None:
+    def __init__(self, masks, where="info", seed=0):
         self.masks, self.where = np.array(masks, np.int8), where
         seen = Discrete(STATES)
         inside = Dict(state=seen, action_mask=MultiBinary(ACTIONS))
@@ -23,18 +20,18 @@ class Masked(gym.Env[Any, Any]):
         self.action_space = Discrete(ACTIONS, start=5)
         self.order = np.random.default_rng(seed).integers(STATES, size=(STATES, ACTIONS))
 
-    def _seen(self) -> tuple[Any, dict[str, Any]]:
+    def _seen(self):
         mask = self.masks[self.state]
         if self.where == "info":
             return self.state, {"action_mask": mask}
         return {"state": self.state, "action_mask": mask}, {}
 
-    def reset(self, *, seed: int | None = None, options: Any = None) -> Any:
+    def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
         self.state, self.time = int(self.np_random.integers(STATES)), 0
         return self._seen()
 
-    def step(self, action: int) -> Any:
+    def step(self, action):
         assert self.masks[self.state, action - 5], "a forbidden action was taken"
         reward = float(self.state == 0)
         self.state, self.time = int(self.order[self.state, action - 5]), self.time + 1

@@ -4,20 +4,16 @@ The reader knows CSV and JSON Lines, one row after the other, and accepts a file
 is what it should be. `read_log` has to agree: the same transitions, or an error.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import json
 import math
 import re
-from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from rblspi.data.transitions import Transitions
 from tests.support.logs import episode_rows, transitions_of_rows
 
 Rows = list[dict[str, Any]]
@@ -50,37 +46,37 @@ ODD = [
 ]
 
 
-def a_cell(rng: np.random.Generator, rows: Rows) -> Rows:
+def a_cell(rng, rows):
     row, name = int(rng.integers(len(rows))), str(rng.choice(NAMES))
     rows[row][name] = str(rng.choice(ODD))
     return rows
 
 
-def a_column(rng: np.random.Generator, rows: Rows) -> Rows:
+def a_column(rng, rows):
     name, value = str(rng.choice(NAMES)), str(rng.choice(ODD))
     return [row | {name: value} for row in rows]
 
 
-def no_column(rng: np.random.Generator, rows: Rows) -> Rows:
+def no_column(rng, rows):
     name = str(rng.choice(NAMES))
     return [{key: value for key, value in row.items() if key != name} for row in rows]
 
 
-def another_order(rng: np.random.Generator, rows: Rows) -> Rows:
+def another_order(rng, rows):
     return [rows[i] for i in rng.permutation(len(rows))]
 
 
-def twice(rng: np.random.Generator, rows: Rows) -> Rows:
+def twice(rng, rows):
     row = int(rng.integers(len(rows)))
     return rows[: row + 1] + rows[row:]
 
 
-def one_row_less(rng: np.random.Generator, rows: Rows) -> Rows:
+def one_row_less(rng, rows):
     del rows[int(rng.integers(len(rows)))]
     return rows
 
 
-def swapped(rng: np.random.Generator, rows: Rows) -> Rows:
+def swapped(rng, rows):
     one, other = rng.choice(len(rows), 2, replace=False)
     name = str(rng.choice(NAMES))
     rows[one][name], rows[other][name] = rows[other][name], rows[one][name]
@@ -90,25 +86,25 @@ def swapped(rng: np.random.Generator, rows: Rows) -> Rows:
 OF_ROWS = [a_cell, a_cell, a_cell, a_column, no_column, another_order, twice, one_row_less, swapped]
 
 
-def ragged(rng: np.random.Generator, text: str) -> str:
+def ragged(rng, text):
     lines = text.split("\n")
     line = int(rng.integers(len(lines)))
     lines[line] = lines[line] + ",1" if rng.random() < 0.5 else lines[line].rpartition(",")[0]
     return "\n".join(lines)
 
 
-def other_schema(rng: np.random.Generator, text: str) -> str:
+def other_schema(rng, text):
     lines = text.split("\n")
     middle = int(rng.integers(1, len(lines)))
     odd = [lines[0], "x,y,z\n1,2,3", '{"x": 1}', "# a comment", '{"state": [1, 2], "action": 0}']
     return "\n".join([*lines[:middle], str(rng.choice(odd)), *lines[middle:]])
 
 
-def cut_off(rng: np.random.Generator, text: str) -> str:
+def cut_off(rng, text):
     return text[: int(rng.integers(len(text)))]
 
 
-def a_letter(rng: np.random.Generator, text: str) -> str:
+def a_letter(rng, text):
     place = int(rng.integers(len(text)))
     return text[:place] + str(rng.choice(list('",;:{}[]\0 \n\téx7-.'))) + text[place + 1 :]
 
@@ -116,25 +112,25 @@ def a_letter(rng: np.random.Generator, text: str) -> str:
 OF_TEXT = [ragged, ragged, other_schema, cut_off, a_letter]
 
 
-def a_bit(rng: np.random.Generator, text: str) -> bytes:
+def a_bit(rng, text):
     data = bytearray(text.encode())
     data[int(rng.integers(len(data)))] ^= 1 << int(rng.integers(8))
     return bytes(data)
 
 
-def no_bytes(rng: np.random.Generator, text: str) -> bytes:
+def no_bytes(rng, text):
     return b"" if rng.random() < 0.5 else bytes(rng.integers(0, 256, 200, dtype=np.uint8))
 
 
 OF_BYTES = [a_bit, a_bit, no_bytes]
 
 
-def mutated(seed: int) -> tuple[str, str, bytes]:
+def mutated(seed):
     """The name of a mutation, the ending of a file, and what the file holds."""
     rng = np.random.default_rng(seed)
     rows = [dict(row) for row in episode_rows(6, seed % 7)]
     ending = str(rng.choice([".csv", ".jsonl"]))
-    kinds: list[Callable[..., Any]] = [*OF_ROWS, *OF_TEXT, *OF_BYTES]
+    kinds = [*OF_ROWS, *OF_TEXT, *OF_BYTES]
     mutation = kinds[seed % len(kinds)]
     if mutation in OF_ROWS:
         rows = mutation(rng, rows)
@@ -145,7 +141,7 @@ def mutated(seed: int) -> tuple[str, str, bytes]:
     return mutation.__name__, ending, data
 
 
-def as_csv(rows: Rows) -> str:
+def as_csv(rows):
     file = io.StringIO()
     writer = csv.DictWriter(file, [*rows[0]], lineterminator="\n")
     writer.writeheader()
@@ -153,14 +149,14 @@ def as_csv(rows: Rows) -> str:
     return file.getvalue()
 
 
-def as_lines(rows: Rows) -> str:
+def as_lines(rows):
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 
 # The plain reader ------------------------------------------------------------------------------
 
 
-def plainly_read(ending: str, data: bytes) -> Transitions:
+def plainly_read(ending, data):
     """The transitions of a file in which nothing is wrong."""
     try:
         text = data.decode()
@@ -193,7 +189,7 @@ def plainly_read(ending: str, data: bytes) -> Transitions:
     return transitions_of_rows(found, words, actions)
 
 
-def _csv_rows(text: str) -> Rows:
+def _csv_rows(text):
     lines = [line for line in csv.reader(io.StringIO(text, newline=""), strict=True) if line]
     if not lines or any(len(line) != len(lines[0]) for line in lines):
         raise Refused
@@ -201,19 +197,19 @@ def _csv_rows(text: str) -> Rows:
     return [dict(zip(names, line, strict=True)) for line in lines[1:]]
 
 
-def _line_rows(text: str) -> Rows:
+def _line_rows(text):
     try:
         return [json.loads(line) for line in text.splitlines() if line.strip()]
     except ValueError as error:
         raise Refused from error
 
 
-def _checked(row: Any) -> dict[str, Any]:
+def _checked(row):
     if not isinstance(row, dict) or not {*NAMES} <= {*row}:
         raise Refused
     if {*NAMES} < {*row}:
         raise AnotherKind
-    checked: dict[str, Any] = {}
+    checked = {}
     for name in ("time", "stock", "reward"):
         checked[name] = _number(row[name])
     for name in ("terminated", "truncated"):
@@ -228,11 +224,11 @@ def _checked(row: Any) -> dict[str, Any]:
     return checked
 
 
-def _is_word(value: Any) -> bool:
+def _is_word(value):
     return isinstance(value, str) and bool(value.strip()) and not NO_WORD.fullmatch(value.strip())
 
 
-def _number(value: Any) -> float:
+def _number(value):
     text = str(value).strip()
     if isinstance(value, bool) or not NUMBER.fullmatch(text) or not math.isfinite(float(text)):
         raise Refused

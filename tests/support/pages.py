@@ -5,13 +5,11 @@ from __future__ import annotations
 import re
 import runpy
 import shlex
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import gymnasium as gym
 import matplotlib
-import pytest
 from matplotlib import pyplot as plt
 
 import rblspi.environments  # noqa: F401  # registers them, so that scripts leave them registered
@@ -38,16 +36,16 @@ class Block(NamedTuple):
     code: str
 
 
-def name(page: Path) -> str:
+def name(page):
     return page.relative_to(ROOT).as_posix()
 
 
-def blocks(page: Path) -> list[Block]:
+def blocks(page):
     """The blocks of code between fences, in order."""
     return [Block(*found) for found in _FENCE.findall(page.read_text(encoding="utf-8"))]
 
 
-def commands(page: Path) -> Iterator[list[str]]:
+def commands(page):
     """The words of every ``rblspi`` command that stands on a line of its own."""
     text = page.read_text(encoding="utf-8").replace("\\\n", " ")
     for line in _COMMAND.findall(text):
@@ -70,7 +68,7 @@ def _rblspi(words):
 """
 
 
-def script(page: Path) -> str:
+def script(page):
     """All Python and shell blocks of a page as one program."""
     parts = [START]
     for block in blocks(page):
@@ -81,13 +79,13 @@ def script(page: Path) -> str:
     return "\n".join(parts)
 
 
-def _call(line: str) -> str:
+def _call(line):
     words = shlex.split(line, comments=True)
     assert words[0] == "rblspi", f"{line}: only rblspi can be run in a shell block"
     return f"_rblspi({words[1:]!r})"
 
 
-def run_script(script: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+def run_script(script, folder, monkeypatch):
     """Run a script in a folder, without a process of its own; returns its names."""
     monkeypatch.chdir(folder)
     monkeypatch.setattr("sys.argv", [str(script)])

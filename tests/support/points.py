@@ -10,11 +10,11 @@ from rblspi.environments.actions import action_set
 class Points(gym.ActionWrapper[Any, int, Any]):
     """A Discrete space in place of a Box: the index of a point for the point."""
 
-    def __init__(self, env: gym.Env[Any, Any]) -> None:
+    def __init__(self, env):
         super().__init__(env)
         self.points = action_set(env.action_space)
         self.action_space = gym.spaces.Discrete(self.points.count)
 
-    def action(self, action: int) -> Any:
+    def action(self, action):
         """The point."""
         return self.points.action(action)

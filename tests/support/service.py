@@ -1,15 +1,11 @@
 """``rblspi serve`` in a process of its own, and programs that ask it."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import re
 import signal
 import subprocess
 import sys
-from pathlib import Path
-from typing import Any, Self
 
 START = "from rblspi.cli import main; main()"
 
@@ -17,7 +13,7 @@ START = "from rblspi.cli import main; main()"
 class Service:
     """The service as a process; it listens on a free port, or on one that is given."""
 
-    def __init__(self, policy: Path, log: Path | None = None, port: int = 0) -> None:
+    def __init__(self, policy, log=None, port=0):
         arguments = ["serve", str(policy), "--port", str(port)]
         arguments += [] if log is None else ["--log", str(log)]
         command = [sys.executable, "-W", "error", "-c", START, *arguments]
@@ -31,16 +27,16 @@ class Service:
             raise RuntimeError(self.greeting + self.process.communicate()[1])
         self.port = int(found[1])
 
-    def end(self, number: int = signal.SIGTERM) -> tuple[int, str]:
+    def end(self, number=signal.SIGTERM):
         """End the process; returns its exit code and what it said on the error stream."""
         self.process.send_signal(number)
         said = self.process.communicate()[1]
         return self.process.returncode, said
 
-    def __enter__(self) -> Self:
+    def __enter__(self):
         return self
 
-    def __exit__(self, *error: object) -> None:
+    def __exit__(self, *error):
         if self.process.poll() is None:
             self.end(signal.SIGKILL)
 
@@ -48,10 +44,10 @@ class Service:
 class Client:
     """Asks a service over one connection, which it opens again if it was lost."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port):
         self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
 
-    def send(self, path: str, body: bytes | None, kind: str = "application/json") -> Any:
+    def send(self, path, body, kind="application/json"):
         """Send any bytes; returns the status and the answer."""
         method = "GET" if body is None else "POST"
         headers = {} if body is None else {"content-type": kind}
@@ -64,7 +60,7 @@ class Client:
             raise
         return response.status, answer
 
-    def ask(self, path: str, question: Any = None) -> Any:
+    def ask(self, path, question=None):
         """Send plain data, and return the answer; a refused question is an error."""
         body = None if question is None else json.dumps(question).encode()
         status, answer = self.send(path, body)
@@ -72,5 +68,5 @@ class Client:
             raise ValueError(f"{status}: {answer.decode()}")
         return json.loads(answer) if answer.startswith(b"{") else answer.decode()
 
-    def close(self) -> None:
+    def close(self):
         self._connection.close()

@@ -1,9 +1,5 @@
 """A policy of a shop whose states have a number and a word, made without learning."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import gymnasium as gym
 import numpy as np
 
@@ -12,7 +8,7 @@ from rblspi.data.encoding import Encoding, Input
 from tests.support.logs import ACTIONS, WORDS
 
 
-def shop_policy(fill: float | None = None) -> LinearPolicy:
+def shop_policy(fill=None):
     """A policy with random weights; ``fill`` stands for a missing stock."""
     inputs = Encoding((Input("stock", fill=fill), Input("weekday", WORDS)))
     space = gym.spaces.Box(-1.0, 1.0, (len(inputs.names),), np.float64)
@@ -29,7 +25,7 @@ def shop_policy(fill: float | None = None) -> LinearPolicy:
     )
 
 
-def saved_policy(folder: Path) -> Path:
+def saved_policy(folder):
     """A file with such a policy."""
     shop_policy().save(folder / "policy.npz")
     return folder / "policy.npz"

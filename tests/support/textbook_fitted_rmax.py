@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from itertools import product
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,10 +19,10 @@ class Axis(NamedTuple):
     vertices: int
     circle: bool = False
 
-    def places(self) -> Any:
+    def places(self):
         return np.linspace(self.low, self.high, self.vertices, endpoint=not self.circle)
 
-    def hat(self, place: float, vertex: float) -> float:
+    def hat(self, place, vertex):
         """The share of a vertex in a place."""
         cells = self.vertices if self.circle else self.vertices - 1
         if not self.circle:
@@ -31,7 +30,7 @@ class Axis(NamedTuple):
         away = abs(self.difference(place, vertex))
         return max(0.0, 1.0 - away * cells / (self.high - self.low))
 
-    def difference(self, one: float, other: float) -> float:
+    def difference(self, one, other):
         """One less the other, the shorter way around a circle."""
         turn = self.high - self.low
         found = one - other
@@ -41,19 +40,19 @@ class Axis(NamedTuple):
             found += turn
         return found
 
-    def regressors(self, place: float) -> list[float]:
+    def regressors(self, place):
         """What the linear part of motion depends on."""
         turns = place / (self.high - self.low)
         ring = [math.cos(math.tau * turns) / math.tau, math.sin(math.tau * turns) / math.tau]
         return ring if self.circle else [turns]
 
 
-def vertices_of(grid: Sequence[Axis]) -> Any:
+def vertices_of(grid):
     """All vertices of a grid, the last dimension varying fastest."""
     return np.array(list(product(*(axis.places() for axis in grid))))
 
 
-def interpolated(values: Any, grid: Sequence[Axis], point: Any) -> float:
+def interpolated(values, grid, point):
     """The value at a point: a product of hat functions around every vertex."""
     total = 0.0
     for value, vertex in zip(values, vertices_of(grid), strict=True):
@@ -63,7 +62,7 @@ def interpolated(values: Any, grid: Sequence[Axis], point: Any) -> float:
     return float(total)
 
 
-def differences(grid: Sequence[Axis], one: Any, other: Any) -> Any:
+def differences(grid, one, other):
     """One point less another, in units of the ranges."""
     return np.array(
         [
@@ -73,21 +72,13 @@ def differences(grid: Sequence[Axis], one: Any, other: Any) -> Any:
     )
 
 
-def regressors(grid: Sequence[Axis], point: Any) -> Any:
+def regressors(grid, point):
     """What the linear part of motion depends on, in all dimensions."""
     parts = (axis.regressors(place) for axis, place in zip(grid, point, strict=True))
     return np.array([number for part in parts for number in part])
 
 
-def backup(
-    log: Any,
-    grid: Sequence[Axis],
-    values: Any,
-    hope: float,
-    discount: float,
-    neighbours: int,
-    actions: int,
-) -> Any:
+def backup(log, grid, values, hope, discount, neighbours, actions):
     """Q at all vertices, shape (actions, n), from values at all vertices."""
     scale = np.array([axis.high - axis.low for axis in grid])
     q = np.full((actions, len(values)), hope)

@@ -4,24 +4,12 @@ A learner has ``plan(data)``, which returns a function from an observation to an
 lists of (s, a, r, s', terminated).
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable
-from typing import Any
-
-import gymnasium as gym
 import numpy as np
-from numpy.typing import NDArray
-
-Data = list[tuple[Any, int, float, Any, bool]]
-Act = Callable[[Any], int]
 
 
-def walk(
-    env: gym.Env[Any, Any], seed: int, act: Act, plan: Callable[[Data], Act], steps: int
-) -> tuple[list[int], Data]:
+def walk(env, seed, act, plan, steps):
     """The actions of some steps; a plan after every episode, and after a tenth more steps."""
-    data: Data = []
+    data = []
     actions, planned = [], 0
     s, _ = env.reset(seed=seed)
     for t in range(1, steps + 1):
@@ -37,7 +25,7 @@ def walk(
     return actions, data
 
 
-def value_scale(data: Data, discount: float) -> tuple[float, float]:
+def value_scale(data, discount):
     """The centre and the spread of values."""
     rewards = [r for _, _, r, _, _ in data]
     mean, q = np.mean(rewards), np.mean([end for *_, end in data])
@@ -52,15 +40,15 @@ def value_scale(data: Data, discount: float) -> tuple[float, float]:
 class Learner:
     """Features, actions, a discount, and the weights of the last plan by action."""
 
-    def __init__(self, phi: Any, constant: Any, weights: Any, discount: float) -> None:
+    def __init__(self, phi, constant, weights, discount):
         self.phi, self.constant, self.discount = phi, constant, discount
-        self.weights: NDArray[np.float64] = weights
+        self.weights = weights
         self.actions, self.n = weights.shape
 
-    def greedy(self, s: Any) -> int:
+    def greedy(self, s):
         return int(np.argmax(self.weights @ self.phi(s)))
 
-    def inverses(self, data: Data, penalty: float) -> list[Any]:
+    def inverses(self, data, penalty):
         """(sum x x' + lambda I)^-1 by action."""
         matrices = [penalty * np.eye(self.n) for _ in range(self.actions)]
         for s, a, *_ in data:
@@ -73,11 +61,11 @@ class TextbookLSVIUCB(Learner):
 
     penalty = (0.1 / 3) ** 2
 
-    def plan(self, data: Data) -> Act:
+    def plan(self, data):
         centre, spread = value_scale(data, self.discount)
         beta, inverses = 0.1 * spread, self.inverses(data, self.penalty)
 
-        def bonus(s: Any, a: int) -> float:
+        def bonus(s, a):
             return float(beta * np.sqrt(self.phi(s) @ inverses[a] @ self.phi(s)))
 
         bonuses = [[bonus(s2, a) for a in range(self.actions)] for *_, s2, _ in data]
@@ -105,18 +93,18 @@ class TextbookRmaxLSPI(Learner):
 
     penalty = 0.01
 
-    def __init__(self, *arguments: Any, visits: float) -> None:
+    def __init__(self, *arguments, visits):
         super().__init__(*arguments)
         self.visits = visits
 
-    def plan(self, data: Data) -> Act:
+    def plan(self, data):
         centre, spread = value_scale(data, self.discount)
         inverses, k = self.inverses(data, self.penalty), self.actions * self.n
 
-        def known(s: Any, a: int) -> bool:
+        def known(s, a):
             return bool(1 / (self.phi(s) @ inverses[a] @ self.phi(s)) >= self.visits)
 
-        def pair(s: Any, a: int) -> Any:
+        def pair(s, a):
             out = np.zeros((self.actions, self.n))
             out[a] = self.phi(s)
             return out.ravel()
@@ -154,15 +142,15 @@ class TextbookLBRL(Learner):
 
     penalty = 0.01
 
-    def __init__(self, *arguments: Any, low: Any, high: Any, states: int, rng: Any) -> None:
+    def __init__(self, *arguments, low, high, states, rng):
         super().__init__(*arguments)
         self.low, self.high, self.states, self.rng = low, high, states, rng
 
-    def inputs(self, s: Any) -> Any:
+    def inputs(self, s):
         scaled = 2 * (s - self.low) / (self.high - self.low) - 1
         return np.concatenate([[1.0], scaled, self.phi(s)])
 
-    def draw_models(self, data: Data, mean: Any, unit: Any) -> list[Any]:
+    def draw_models(self, data, mean, unit):
         models = []
         for a in range(self.actions):
             X = np.array([self.inputs(s) for s, action, *_ in data if action == a])
@@ -190,7 +178,7 @@ class TextbookLBRL(Learner):
             models.append((M + np.linalg.inv(np.linalg.cholesky(K).T) @ Z @ T.T, T))
         return models
 
-    def plan(self, data: Data) -> Act:
+    def plan(self, data):
         outputs = np.array([[*(s2 - s), r, end] for s, _, r, s2, end in data])
         mean, unit = outputs.mean(axis=0), outputs.std(axis=0)
         unit = np.array([u or abs(m) or 1.0 for u, m in zip(unit, mean, strict=True)])
@@ -210,14 +198,14 @@ class TextbookLBRL(Learner):
         self.values_of(simulated, *value_scale(data, self.discount))
         return self.greedy
 
-    def lattice(self) -> Any:
+    def lattice(self):
         """In two dimensions, by the plastic number g^3 = g + 1."""
         g = 1.32471795724474602596
         for i in range(1, self.states + 1):
             place = np.array([(0.5 + i / g) % 1, (0.5 + i / g**2) % 1])
             yield self.low + (self.high - self.low) * place
 
-    def values_of(self, simulated: Any, centre: float, spread: float) -> None:
+    def values_of(self, simulated, centre, spread):
         inverses = self.inverses(simulated, self.penalty)
         targets = np.full(len(simulated), np.inf)
         while True:

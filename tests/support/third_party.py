@@ -1,12 +1,8 @@
 """Other packages, with entry points, as if they were installed in a folder."""
 
-from __future__ import annotations
-
 import importlib
 import sys
-from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 
 from rblspi import cli, registry
 
@@ -33,7 +29,7 @@ class Other(RBLSPI):
 ENTRY_POINTS = "[rblspi.algorithms]\nother = other_package:ALGORITHM\n"
 
 
-def write_package(folder: Path, name: str, modules: Mapping[str, str], entry_points: str) -> Path:
+def write_package(folder, name, modules, entry_points):
     """Write the files that installing a package makes; returns the folder of its modules."""
     package, metadata = folder / name, folder / f"{name}-1.0.dist-info"
     for made in (package, metadata):
@@ -46,12 +42,7 @@ def write_package(folder: Path, name: str, modules: Mapping[str, str], entry_poi
 
 
 @contextmanager
-def installed(
-    folder: Path,
-    name: str = "other_package",
-    modules: Mapping[str, str] = MODULES,
-    entry_points: str = ENTRY_POINTS,
-) -> Iterator[Path]:
+def installed(folder, name="other_package", modules=MODULES, entry_points=ENTRY_POINTS):
     """Let this process import a package; yields the folder of its modules."""
     package = write_package(folder, name, modules, entry_points)
     sys.path.insert(0, str(folder))
@@ -63,7 +54,7 @@ def installed(
         _forget(name)
 
 
-def _forget(package: str) -> None:
+def _forget(package):
     """Let modules and entry points be looked up again."""
     for name in [name for name in sys.modules if name.partition(".")[0] == package]:
         del sys.modules[name]
