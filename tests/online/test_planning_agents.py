@@ -14,6 +14,8 @@ from rblspi.online.baselines import lbrl
 from tests.support.diary import Diary
 from tests.support.textbook_planning import TextbookLBRL, TextbookLSVIUCB, TextbookRmaxLSPI, walk
 
+pytestmark = pytest.mark.slow
+
 SEA, CHAIN, RIVER = "rblspi/DeepSea-v0", "rblspi/ChainWalk-v0", "rblspi/RiverSwim-v0"
 CAR = "rblspi/MountainCar-v0"
 

@@ -13,6 +13,8 @@ from rblspi.online.table import DRAWS, MEAN, MOST_OUTCOMES, STEPS
 from tests.support.diary import Diary
 from tests.support.textbook_tables import TextbookPSRL
 
+pytestmark = pytest.mark.slow
+
 RIVER, SEA, LOCK = "rblspi/RiverSwim-v0", "rblspi/DeepSea-v0", "rblspi/CombinationLock-v0"
 NOISY_SEA = "rblspi/DeepSeaStochastic-v0"
 

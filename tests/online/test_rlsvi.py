@@ -14,6 +14,8 @@ from tests.support.agents import assert_resumes_to_the_bit
 from tests.support.diary import Diary
 from tests.support.logs import arrays
 
+pytestmark = pytest.mark.slow
+
 SEA = "rblspi/DeepSea-v0"
 
 
