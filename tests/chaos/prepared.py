@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.chaos.trial import Running
+from tests.support.process import Running
 
 #: seconds that the first command may take, which has to compile everything
 COMPILING = 900.0

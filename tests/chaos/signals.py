@@ -9,7 +9,8 @@ from typing import NamedTuple
 from rblspi import Agent
 from tests.chaos import checks
 from tests.chaos.prepared import CAR, LAKE, ROWS, collect, fit, reproduce, train
-from tests.chaos.trial import Finished, Running, Trial
+from tests.chaos.trial import Trial
+from tests.support.process import Finished, Running
 
 POLITE = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 UNLIMITED = 10**9

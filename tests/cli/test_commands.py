@@ -16,8 +16,8 @@ import pytest
 from rblspi import Agent
 from rblspi.cli import options, plan
 from rblspi.cli.saved import Selection
-from tests.chaos.trial import HEARING
 from tests.support.command import run, said
+from tests.support.process import Running
 
 pytestmark = pytest.mark.slow
 
@@ -138,31 +138,19 @@ def test_a_module_is_imported_for_its_environment(tmp_path, monkeypatch):
     assert Agent.load(tmp_path / "run" / "agent.npz").episodes[0, 0] == 9
 
 
-def wait_for(condition, process):
-    deadline = time.monotonic() + 120
-    while not condition():
-        assert process.poll() is None
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
-def start_training(folder, before="pass"):
+def start_training(folder, prelude="pass"):
     """A run that would take for ever, after its first episodes."""
-    code = f"{HEARING}\n{before}\nfrom rblspi.cli import main; main()"
-    arguments = ["train", CAR, "--basis", "rbf:2", "--timesteps", "1000000000", "--save"]
-    command = [sys.executable, "-c", code, *arguments, str(folder)]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE)
-    monitor = folder / "monitor.csv"
-    wait_for(lambda: monitor.exists() and monitor.stat().st_size > 100, process)
-    return process
+    arguments = ("train", CAR, "--basis", "rbf:2", "--timesteps", 10**9, "--save", folder)
+    running, monitor = Running(folder, *arguments, prelude=prelude), folder / "monitor.csv"
+    running.until(lambda: monitor.exists() and monitor.stat().st_size > 100)
+    return running
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals")
 def test_a_request_to_end_keeps_what_was_learnt(tmp_path):
-    process = start_training(tmp_path)
-    process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=60)
-    assert process.returncode == 130
+    running = start_training(tmp_path)
+    running.signal(signal.SIGTERM)
+    running.wait().require(130)
     agent = Agent.load(tmp_path / "agent.npz")
     assert agent.num_timesteps > 100
     assert rows_of(tmp_path) == len(agent.episodes)
@@ -170,11 +158,10 @@ def test_a_request_to_end_keeps_what_was_learnt(tmp_path):
 
 @pytest.mark.skipif(os.name == "nt", reason="signals")
 def test_a_hard_kill_loses_the_time_since_the_last_checkpoint_and_no_lock_stays(tmp_path):
-    process = start_training(tmp_path, "import rblspi.cli.autosave as a; a.SAVE_EVERY = 0.2")
+    running = start_training(tmp_path, "import rblspi.cli.autosave as a; a.SAVE_EVERY = 0.2")
     file, start = tmp_path / "agent.npz", time.time()
-    wait_for(lambda: file.exists() and file.stat().st_mtime > start, process)
-    process.kill()
-    process.communicate(timeout=60)
+    running.until(lambda: file.exists() and file.stat().st_mtime > start)
+    running.end()
     saved, logged = len(Agent.load(file).episodes), rows_of(tmp_path)
     assert 0 < saved <= logged
     assert run("train", "--resume", tmp_path, "--timesteps", 10, "--quiet") == 0

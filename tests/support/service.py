@@ -3,42 +3,33 @@
 import http.client
 import json
 import re
-import signal
-import subprocess
-import sys
 
-START = "from rblspi.cli import main; main()"
+from tests.support.process import Running
 
 
-class Service:
+#: a warning is an error
+STRICT = "import warnings as w; w.simplefilter('error')"
+
+
+class Service(Running):
     """The service as a process; it listens on a free port, or on one that is given."""
 
     def __init__(self, policy, log=None, port=0):
-        arguments = ["serve", str(policy), "--port", str(port)]
-        arguments += [] if log is None else ["--log", str(log)]
-        command = [sys.executable, "-W", "error", "-c", START, *arguments]
-        self.process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        arguments = ("serve", policy, "--port", port, *(() if log is None else ("--log", log)))
+        super().__init__(
+            policy.parent, *arguments, prelude="import warnings as w; w.simplefilter('error')"
         )
-        assert self.process.stdout is not None
-        self.greeting = self.process.stdout.readline()
-        found = re.search(r"http://127\.0\.0\.1:(\d+)", self.greeting)
+        self.until(lambda: "\n" in self.out)
+        found = re.search(r"http://127\.0\.0\.1:(\d+)", self.out)
         if found is None:
-            raise RuntimeError(self.greeting + self.process.communicate()[1])
+            raise RuntimeError(self.out + self.wait().err)
         self.port = int(found[1])
-
-    def end(self, number=signal.SIGTERM):
-        """End the process; returns its exit code and what it said on the error stream."""
-        self.process.send_signal(number)
-        said = self.process.communicate()[1]
-        return self.process.returncode, said
 
     def __enter__(self):
         return self
 
     def __exit__(self, *error):
-        if self.process.poll() is None:
-            self.end(signal.SIGKILL)
+        self.end()
 
 
 class Client:
