@@ -6,7 +6,6 @@ import re
 
 from tests.support.process import Running
 
-
 #: a warning is an error
 STRICT = "import warnings as w; w.simplefilter('error')"
 
