@@ -3,24 +3,24 @@
 import os
 import random
 import signal
-import subprocess
-import sys
 import threading
 import time
 
 import pytest
 
 from rblspi.core.cluster import dask_client
+from rblspi.experiments.config import dump
 from rblspi.experiments.results_store import Store
 from rblspi.experiments.runner import dask_executors, missing, run_all
 from tests.support.cluster import local_cluster
-from tests.support.experiments import SWEEP, arrays_of, assert_same, one_thread
+from tests.support.experiments import FIGURE, arrays_of, assert_same, one_thread
+from tests.support.process import Running
 
 pytestmark = pytest.mark.slow
 
 RUNS = 12
 KILLS = 3
-CURVES = SWEEP.curves
+CURVES = FIGURE.curves
 
 
 @pytest.fixture(scope="module")
@@ -28,58 +28,35 @@ def undisturbed(tmp_path_factory):
     path = tmp_path_factory.mktemp("store") / "results.sqlite"
     with Store(path) as store:
         run_all(missing(store, CURVES, RUNS), store, one_thread, 1)
-    return arrays_of(path, SWEEP)
+    return arrays_of(path)
 
 
-def start(path):
-    return subprocess.Popen(
-        [sys.executable, "-m", "tests.support.sweep", path, str(RUNS)],
-        stdout=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
+#: tells of every commit
+TELLING = """
+from rblspi.experiments.results_store import Store
+add = Store.add
+Store.add = lambda self, runs: [add(self, runs), print("committed", flush=True)][0]
+"""
 
 
-def wait_until_gone(group):
-    """Workers see that their parent is no more, and leave."""
-    deadline = time.monotonic() + 20
-    while time.monotonic() < deadline:
-        try:
-            os.killpg(group, 0)
-        except ProcessLookupError:
-            return
-        time.sleep(0.05)
-    raise AssertionError("workers outlived the killed process")
-
-
-@pytest.mark.slow
 def test_a_sweep_that_is_killed_again_and_again_ends_with_the_numbers_of_an_undisturbed_one(
     tmp_path, undisturbed
 ):
-    path = tmp_path / "results.sqlite"
-    rng = random.Random(0)
-    stored = []
+    (tmp_path / "small.toml").write_text(dump(FIGURE), encoding="utf-8")
+    command = ("reproduce", "--config", "small.toml", "--runs", RUNS, "--jobs", 2, "--out", "out")
+    path, rng, stored = tmp_path / "out" / "results.sqlite", random.Random(0), []
     for _ in range(KILLS):
-        process = start(path)
-        process.stdout.readline()
-        if rng.random() < 0.7:
-            process.stdout.readline()  # the first run is there: now at any moment
-        time.sleep(rng.uniform(0.0, 0.3))
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        process.stdout.close()
-        wait_until_gone(process.pid)
+        running = Running(tmp_path, *command, prelude=TELLING)
+        running.until(lambda running=running: "committed" in running.out)
+        time.sleep(rng.uniform(0.0, 0.1))
+        running.signal(signal.SIGKILL)
+        running.wait()  # also for workers, which see that their parent is no more
         with Store(path) as store:
             stored.append(RUNS * len(CURVES) - len(missing(store, CURVES, RUNS)))
     assert stored == sorted(stored)
     assert 0 < stored[-1] < RUNS * len(CURVES)
-    process = start(path)
-    process.communicate(timeout=120)
-    assert process.returncode == 0
-    assert_same(arrays_of(path, SWEEP), undisturbed)
-    with Store(path) as store:
-        assert missing(store, CURVES, RUNS) == []
-    assert [name for name in os.listdir(tmp_path) if name != path.name] == []
+    Running(tmp_path, *command).wait().require(0)
+    assert_same(arrays_of(path), undisturbed)
 
 
 @pytest.mark.filterwarnings("default")
@@ -103,7 +80,7 @@ def test_a_cluster_that_loses_a_worker_half_way_gives_the_same_numbers(tmp_path,
 
         run_all(missing(store, CURVES, RUNS), store, *dask_executors(client), tell)
     assert done.is_set()
-    assert_same(arrays_of(path, SWEEP), undisturbed)
+    assert_same(arrays_of(path), undisturbed)
 
 
 @pytest.mark.filterwarnings("default")

@@ -31,7 +31,6 @@ READ = [
     curve(prior_precision=0.001, noise_precision=0.1, first_update=1, limit_ends=True),
 ]
 FIGURE = Figure("small", "A small figure", (Group("", (Panel("all", tuple(CURVES)),)),), block=4)
-SWEEP = replace(FIGURE, groups=(Group("", (Panel("all", (*CURVES, *READ)),)),))
 
 #: a file that describes an experiment
 TOML = """
@@ -64,11 +63,11 @@ def one_thread():
     return ThreadPoolExecutor(1)
 
 
-def arrays_of(path, figure=FIGURE):
+def arrays_of(path):
     """The arrays of all curves in a results file."""
     with Store(path) as store:
-        result = read(store, figure)
-    return [result[curve].arrays for curve in figure.curves]
+        result = read(store, FIGURE)
+    return [result[curve].arrays for curve in CURVES]
 
 
 def assert_same(a, b):
