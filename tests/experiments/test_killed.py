@@ -19,7 +19,7 @@ from tests.support.process import Running
 pytestmark = pytest.mark.slow
 
 RUNS = 12
-KILLS = 3
+KILLS = 2
 CURVES = FIGURE.curves
 
 

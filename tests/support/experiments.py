@@ -22,7 +22,7 @@ def curve(algorithm="rblspi", episodes=12, label="", **settings):
 
 CURVES = [
     curve(prior_precision=0.001, noise_precision=0.1, update_every=20),
-    curve(prior_precision=0.01, noise_precision=0.1, update_every="episode"),
+    curve(label="K = 500", prior_precision=0.01, noise_precision=0.1, update_every="episode"),
     curve("online-lspi", update_every=20, on_policy=True),
 ]
 #: the same under readings of the paper, with other arguments of the environment, too
