@@ -1,6 +1,7 @@
 """What was learnt, logged or typed is not lost on the way from one command to the next."""
 
 import tomllib
+from pathlib import Path
 
 import gymnasium as gym
 import numpy as np
@@ -16,13 +17,15 @@ pytestmark = pytest.mark.slow
 
 CAR = "rblspi/MountainCar-v0"
 
-#: an environment that raises, or returns a reward that is no number, in its 31st step
-FRAGILE = """
-import gymnasium, numpy
+#: a short run
+SMALL = ("--basis", "rbf:2", "--timesteps", 20, "--quiet")
 
-class Fragile(gymnasium.Env):
-    observation_space = gymnasium.spaces.Box(0.0, 1.0, (1,))
-    action_space = gymnasium.spaces.Discrete(2)
+
+class Fragile(gym.Env):
+    """Raises an error, or returns what is no number, in its 31st step."""
+
+    observation_space = gym.spaces.Box(0.0, 1.0, (1,))
+    action_space = gym.spaces.Discrete(2)
     steps = 0
 
     def __init__(self, how="never", render_mode=None):
@@ -32,37 +35,27 @@ class Fragile(gymnasium.Env):
 
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
-        return self.np_random.random(1, numpy.float32), {}
+        return self.np_random.random(1, np.float32), {}
 
     def step(self, action):
         self.steps += 1
-        failing = self.steps > 30
-        if failing and self.how == "raise":
+        how = self.how if self.steps > 30 else "never"
+        if how == "raise":
             raise ValueError("out of cheese")
-        if failing and self.how == "numpy":
-            numpy.zeros(3).reshape(2)
-        if failing and self.how == "file":
-            open("/nosuch/file")
-        reward = float("nan") if failing and self.how == "nan" else 1.0
-        seen = self.np_random.random(1, numpy.float32)
-        if failing and self.how == "observation":
-            seen[:] = numpy.nan
-        return seen, reward, self.steps % 10 == 0, False, {}
-
-if "Fragile-v0" not in gymnasium.registry:
-    gymnasium.register("Fragile-v0", Fragile, disable_env_checker=True)
-"""
-#: a short run
-SMALL = ("--basis", "rbf:2", "--timesteps", 20, "--quiet")
-NAME = "my_fragile_module:Fragile-v0"
+        if how == "numpy":
+            np.zeros(3).reshape(2)
+        if how == "file":
+            Path("/nosuch/file").read_text()
+        seen = np.full(1, np.nan) if how == "observation" else self.np_random.random(1)
+        reward = np.nan if how == "nan" else 1.0
+        return seen.astype(np.float32), reward, self.steps % 10 == 0, False, {}
 
 
 @pytest.fixture
-def fragile(tmp_path, monkeypatch):
-    (tmp_path / "my_fragile_module.py").write_text(FRAGILE)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    return NAME
+def fragile():
+    gym.register("Fragile-v0", Fragile, disable_env_checker=True)
+    yield "Fragile-v0"
+    del gym.registry["Fragile-v0"]
 
 
 # Environments that fail -----------------------------------------------------------------------
