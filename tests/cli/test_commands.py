@@ -125,19 +125,6 @@ def test_list_names_everything(capsys):
     assert "CartPole" not in capsys.readouterr().out
 
 
-def test_a_module_is_imported_for_its_environment(tmp_path, monkeypatch):
-    (tmp_path / "my_module_of_cars.py").write_text(
-        "import gymnasium, rblspi\n"
-        "from rblspi.environments.mountain_car import MountainCar\n"
-        "gymnasium.register('MyCar-v0', MountainCar, max_episode_steps=9)\n"
-    )
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend("")
-    arguments = ("--basis", "rbf:2", "--episodes", "2", "--save", tmp_path / "run")
-    assert run("train", "my_module_of_cars:MyCar-v0", *arguments) == 0
-    assert Agent.load(tmp_path / "run" / "agent.npz").episodes[0, 0] == 9
-
-
 def start_training(folder, prelude="pass"):
     """A run that would take for ever, after its first episodes."""
     arguments = ("train", CAR, "--basis", "rbf:2", "--timesteps", 10**9, "--save", folder)
