@@ -146,8 +146,8 @@ def test_a_request_to_end_keeps_what_was_learnt(tmp_path):
 @pytest.mark.skipif(os.name == "nt", reason="signals")
 def test_a_hard_kill_loses_the_time_since_the_last_checkpoint_and_no_lock_stays(tmp_path):
     running = start_training(tmp_path, "import rblspi.cli.autosave as a; a.SAVE_EVERY = 0.2")
-    file, start = tmp_path / "agent.npz", time.time()
-    running.until(lambda: file.exists() and file.stat().st_mtime > start)
+    file, monitor, start = tmp_path / "agent.npz", tmp_path / "monitor.csv", time.time()
+    running.until(lambda: start < file.stat().st_mtime < monitor.stat().st_mtime)
     running.end()
     saved, logged = len(Agent.load(file).episodes), rows_of(tmp_path)
     assert 0 < saved <= logged
