@@ -1,38 +1,9 @@
 """A user's own experiment, read from a TOML file.
 
-Fields that all curves share are written at the top or in a panel, and a curve overrides them::
-
-    id = "my-car"
-    title = "How often to improve"
-    environment = "rblspi/MountainCar-v0"
-    episodes = 300
-    algorithm = "rblspi"
-    basis = "rbf:8"
-
-    [settings]
-    discount = 0.99
-    prior_precision = 0.001
-
-    [[panel]]
-    title = "β = 0.1"
-    settings = { noise_precision = 0.1 }
-
-    [[panel.curve]]
-    label = "K = 20"
-    settings = { update_every = 20 }
-
-    [[panel.curve]]
-    label = "K = 500"
-    settings = { update_every = "episode" }
-
-The basis is a text, as on the command line, or a table with its name and its arguments::
-
-    basis = { basis = "RBFGrid", cells = 8, low = [-1.2, -0.07], high = [0.6, 0.07] }
-
-Without one, every algorithm chooses its own for the environment.
-
-With ``evaluation = 20``, the greedy policy also acts for 20 episodes at ten points of every run.
-``rblspi reproduce --dump FIGURE`` prints a figure of the paper in this form.
+Fields that all curves share are written at the top or in a panel, and a curve overrides them. The
+basis is a text, as on the command line, or a table with its name and its arguments; without one,
+every algorithm chooses its own. docs/paper/README.md has an example, and ``rblspi reproduce --dump
+FIGURE`` prints a figure of the paper in this form.
 """
 
 from __future__ import annotations
