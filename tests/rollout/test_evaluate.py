@@ -96,6 +96,9 @@ class Together(VectorEnv[Any, Any, Any]):
     """Parts that begin only all at once."""
 
     num_envs = 2
+    single_observation_space = gym.spaces.Box(0.0, 1.0, (1,))
+    observation_space = gym.spaces.Box(0.0, 1.0, (2, 1))
+    single_action_space = gym.spaces.Discrete(2)
     metadata = {"autoreset_mode": AutoresetMode.NEXT_STEP}  # noqa: RUF012
 
     def reset(self, *, seed=None, options=None):

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 import gymnasium as gym
 import numpy as np
-from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
+from gymnasium.vector import VectorEnv
 
 from rblspi.core import check
 from rblspi.core.intervals import Interval, mean_interval
 from rblspi.core.types import Array
+from rblspi.environments.copies import Copies
 from rblspi.environments.lookup import make
-from rblspi.environments.spaces import ACTION_MASK
+from rblspi.environments.spaces import action_mask
 from rblspi.policies import values
 from rblspi.policies.linear import LinearPolicy
 from rblspi.policies.values import ValuePosterior
@@ -85,9 +86,9 @@ def evaluate(
     check.count("longest", longest)
     policy = policy_of(actor, explore=not deterministic)
     predict = _predict_of(policy, deterministic)
-    if isinstance(env, VectorEnv):
-        return _evaluate_vector(predict, env, episodes, seed, longest)
     act: Act = lambda o, **masks: predict(o, **masks)[0]  # noqa: E731
+    if isinstance(env, VectorEnv):
+        return _evaluate_vector(act, env, episodes, seed, longest)
     with environment_for(actor, env) as single:
         record = [
             (len(episode), sum(step.reward for step in episode))
@@ -167,52 +168,36 @@ def _borrowed(agent: Any) -> Iterator[gym.Env[Any, Any]]:
 
 
 def _evaluate_vector(
-    predict: Any, env: VectorEnv[Any, Any, Any], episodes: int, seed: int, longest: int
+    act: Act, env: VectorEnv[Any, Any, Any], episodes: int, seed: int, longest: int
 ) -> Evaluation:
-    mode = env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP)
+    copies, space = Copies(env), env.single_observation_space
     wanted = (episodes + np.arange(env.num_envs)) // env.num_envs
     lengths, returns = np.zeros(env.num_envs), np.zeros(env.num_envs)
     record = []
-    observations, infos = env.reset(seed=seed)
-    resetting = np.zeros(env.num_envs, dtype=bool)
+    copies.reset(seed=seed)
     while wanted.any():
-        actions, _ = predict(observations, **_masks(infos))
-        observations, rewards, terminated, truncated, infos = env.step(actions)
-        lengths += ~resetting
-        returns += np.where(resetting, 0.0, rewards)
-        ended = (terminated | truncated) & ~resetting
-        over = ended | (lengths >= longest)
-        for i in np.flatnonzero(over & (wanted > 0)):
-            record.append((lengths[i], returns[i]))
-            wanted[i] -= 1
-        lengths[over] = returns[over] = 0.0
-        resetting = ended & (mode == AutoresetMode.NEXT_STEP)
-        unfinished = over & ~ended & (wanted > 0)
-        if unfinished.any() and not _resets_parts(env):
+        over = np.zeros(env.num_envs, np.bool_)
+        actions = [
+            act(seen, **({} if mask is None or waiting else {"action_masks": mask}))
+            for (seen, info), waiting in zip(copies.now, copies.waiting, strict=True)
+            for mask in [action_mask(space, seen, info)]
+        ]
+        for i, _, reward, terminated, truncated, _ in copies.advance(np.stack(actions)):
+            lengths[i] += 1
+            returns[i] += reward
+            ended = terminated or truncated
+            if ended or lengths[i] >= longest:
+                if wanted[i]:
+                    record.append((lengths[i], returns[i]))
+                    wanted[i] -= 1
+                over[i] = not ended and wanted[i] > 0
+                lengths[i] = returns[i] = 0.0
+        if over.any() and not copies.begin_apart:
             raise ValueError(
                 f"an episode was not over after longest={longest} steps, and {env} cannot begin "
                 "a new one in one part alone: pass a larger longest, or a SyncVectorEnv"
             )
-        anew = unfinished | (ended & (mode == AutoresetMode.DISABLED))
-        if anew.any():
-            observations, infos = env.reset(options={"reset_mask": anew})
+        if over.any():
+            copies.begin_in(over)
     table = np.array(record, dtype=np.float64)
     return Evaluation(table[:, 0], table[:, 1])
-
-
-def _masks(infos: Mapping[str, Any]) -> dict[str, Any]:
-    """Which actions are allowed in every part; all of them where a part does not say."""
-    if ACTION_MASK not in infos:
-        return {}
-    masks = np.array(infos[ACTION_MASK])
-    masks[~np.asarray(infos.get(f"_{ACTION_MASK}", np.ones(len(masks), bool)), bool)] = 1
-    masks[~masks.any(axis=1)] = 1  # a part that is over has no next action
-    return {"action_masks": masks}
-
-
-def _resets_parts(env: VectorEnv[Any, Any, Any]) -> bool:
-    """Whether the environment supports ``reset_mask``; without automatic resets it must."""
-    return (
-        isinstance(env.unwrapped, SyncVectorEnv | AsyncVectorEnv)
-        or env.metadata.get("autoreset_mode") == AutoresetMode.DISABLED
-    )

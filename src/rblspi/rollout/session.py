@@ -8,13 +8,12 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 from gymnasium.utils import seeding
-from gymnasium.vector import AutoresetMode
 
 from rblspi.core.deferred_signals import Deferral
-from rblspi.core.types import Allowed, Integers, Mask, Matrix, Vector
+from rblspi.core.types import Allowed, Integers, Matrix, Vector
 from rblspi.environments.actions import action_set
 from rblspi.environments.base import CompiledEnvironment, runs_compiled, step_limit
-from rblspi.environments.copies import Copies, info_of
+from rblspi.environments.copies import Copies
 from rblspi.environments.spaces import action_mask, as_vector, checked_masks
 from rblspi.features.base import Features
 from rblspi.rollout.loop import (
@@ -206,17 +205,7 @@ class VectorSession(Session):
     """Copies of an environment that step together, and the episodes under way in them.
 
     In every round the agent chooses an action for each copy, all copies step, and the agent learns
-    from their transitions one after the other. How episodes begin again is up to the vector
-    environment: with its next step, within the same one, or when it is asked to.
-
-    Parameters
-    ----------
-    environment : Copies
-    features : Features
-    seed : int
-        Seed of the random numbers of the copies.
-    memory : int
-        The number of transitions to keep.
+    from their transitions one after the other. The parameters are those of `Session`.
     """
 
     environment: Copies
@@ -224,13 +213,11 @@ class VectorSession(Session):
     def __init__(self, environment: Copies, features: Features, seed: int, memory: int = 0) -> None:
         super().__init__(environment, features, seed, memory)
         self.copies = environment.vector.num_envs
-        self.mode = environment.vector.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP)
         self.episodes = [
             new_episode_state(features.input_size, features.size, self.actions)
             for _ in range(self.copies)
         ]
         self.numbers = np.zeros(self.copies, np.int64)  # of the episodes, in the memory
-        self.waiting = np.zeros(self.copies, np.bool_)  # for a first observation
         self.begun = False
 
     def _loop(self, functions: AgentFunctions) -> tuple[Any, ...]:
@@ -241,26 +228,23 @@ class VectorSession(Session):
         super().begin_episode()
         self.begun = False
 
-    def begin_all(self) -> None:
-        """Begin an episode in every copy."""
-        seed = None if self.seeded else self.seed
-        self._reset_copies(np.ones(self.copies, np.bool_), seed=seed)
-
-    def _reset_copies(self, which: Mask, **arguments: Any) -> None:
-        self.signals.open()
-        observations, infos = self.environment.vector.reset(**arguments)
-        self.signals.close()
-        self.seeded = self.begun = True
-        for i, observation in enumerate(self.environment.apart(observations)):
-            if which[i]:
-                self._begin(i, observation, info_of(infos, i))
-
-    def _begin(self, i: int, observation: Any, info: dict[str, Any]) -> None:
-        episode = self.episodes[i]
-        self._see(i, observation, 0.0, episode.x)
-        self._allow(observation, info, episode.allowed)
-        episode.steps[0], episode.episode_return[0] = 0, 0.0
-        self.waiting[i] = False
+    def acting(self) -> list[EpisodeState | None]:
+        """The episodes of all copies, begun where they have not; None where a copy is waiting."""
+        if not self.begun:
+            self.signals.open()
+            self.environment.reset(seed=None if self.seeded else self.seed)
+            self.signals.close()
+            self.seeded = self.begun = True
+            for episode in self.episodes:
+                episode.steps[0] = NOT_STARTED
+        waiting = self.environment.waiting
+        for i, episode in enumerate(self.episodes):
+            if episode.steps[0] == NOT_STARTED and not waiting[i]:
+                observation, info = self.environment.now[i]
+                self._see(i, observation, 0.0, episode.x)
+                self._allow(observation, info, episode.allowed)
+                episode.steps[0], episode.episode_return[0] = 0, 0.0
+        return [None if w else e for w, e in zip(waiting, self.episodes, strict=True)]
 
     def _see(self, i: int, observation: Any, reward: float, features: Vector) -> None:
         """Store an observation and its features, which must be finite."""
@@ -276,37 +260,17 @@ class VectorSession(Session):
     def step_all(self, actions: Sequence[int]) -> Iterator[tuple[int, float, int]]:
         """Step all copies; yield the place, the reward and the end of every transition.
 
-        The transition stays in `episodes` until the next one is requested. A copy that has just
-        begun a new episode has no transition.
+        The transition stays in `episodes` until the next one is requested.
         """
-        vector = self.environment.vector
         chosen = self.action_set.actions(np.asarray(actions))
         self.signals.open()
-        observations, rewards, terminated, truncated, infos = vector.step(chosen)
+        outcomes = self.environment.advance(chosen)
         self.signals.close()
-        anew = np.zeros(self.copies, np.bool_)
-        for i, observation in enumerate(self.environment.apart(observations)):
-            info, reward = info_of(infos, i), float(rewards[i])
-            if self.waiting[i]:
-                self._begin(i, observation, info)
-                continue
-            end = TERMINATED if terminated[i] else TRUNCATED if truncated[i] else CONTINUES
-            self._arrive(i, observation, reward, end, info)
-            yield i, reward, end
-            if end and self.mode == AutoresetMode.SAME_STEP:
-                self._begin(i, observation, info)
-            self.waiting[i] = end and self.mode == AutoresetMode.NEXT_STEP
-            anew[i] = end and self.mode == AutoresetMode.DISABLED
-        if anew.any():
-            self._reset_copies(anew, options={"reset_mask": anew})
-
-    def _arrive(self, i: int, observation: Any, reward: float, end: int, info: Any) -> None:
-        """Store the result of one copy's step; a new episode may have begun since."""
-        last = info["final_obs"] if end and "final_obs" in info else observation
-        self._see(i, last, reward, self.episodes[i].y)
-        if end != TERMINATED:
-            said = info.get("final_info", {}) if end else info
-            self._allow(last, said, self.episodes[i].next_allowed)
+        for i, observation, reward, terminated, truncated, info in outcomes:
+            self._see(i, observation, reward, self.episodes[i].y)
+            if not terminated:
+                self._allow(observation, info, self.episodes[i].next_allowed)
+            yield i, reward, TERMINATED if terminated else TRUNCATED if truncated else CONTINUES
 
 
 def session_for(
@@ -331,13 +295,9 @@ def interact_together(
     """`interact` for many copies of an environment that step together."""
     enough, episodes = counts[STEPS] + steps, session.episodes
     while counts[STEPS] < enough and counts[EPISODES] + len(episodes) <= len(record):
-        if not session.begun:
-            session.begin_all()
+        acting = session.acting()
         before = [episode.state.copy() for episode in episodes]
-        actions = [
-            0 if waiting else act(agent, episode.x, episode.allowed, agent_rng)
-            for episode, waiting in zip(episodes, session.waiting, strict=True)
-        ]
+        actions = [0 if e is None else act(agent, e.x, e.allowed, agent_rng) for e in acting]
         for i, reward, end in session.step_all(actions):
             episode = episodes[i]
             x, y, next_allowed = episode.x, episode.y, episode.next_allowed
@@ -355,6 +315,7 @@ def interact_together(
             if end != CONTINUES:
                 record[counts[EPISODES]] = episode.steps[0], episode.episode_return[0]
                 counts[EPISODES] += 1
+                episode.steps[0] = NOT_STARTED
 
 
 def _state_size(environment: gym.Env[Any, Any], features: Features) -> int:
