@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from rblspi.cli.commands import Command
-from rblspi.cli.logs import Log
+from rblspi.cli.options import Log
 
 
 def check(

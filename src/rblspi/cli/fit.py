@@ -15,7 +15,7 @@ import typer
 
 from rblspi.cli import options
 from rblspi.cli.commands import Command
-from rblspi.cli.logs import Log
+from rblspi.cli.options import Log
 from rblspi.cli.saved import POLICY, Selection, environment
 from rblspi.core.progress import Tell, progress, say
 from rblspi.data import DaskData, Dataset, MinariData

@@ -10,6 +10,7 @@ import ast
 import json
 import re
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeAlias
 
@@ -17,9 +18,11 @@ from typer import Argument, BadParameter, Option
 
 from rblspi import registry
 from rblspi.core.archive import short
+from rblspi.core.progress import progress
 
 if TYPE_CHECKING:
     from rblspi.cli.saved import Saved
+    from rblspi.data import Dataset
     from rblspi.plotting.domain import Domain
 
 
@@ -190,6 +193,41 @@ AsJSON: TypeAlias = Annotated[bool, Option("--json", help="For programs.")]
 Quiet: TypeAlias = Annotated[bool, Option("--quiet", help="No progress.")]
 
 
+class Log(NamedTuple):
+    """The options by which a command reads a log."""
+
+    data: LogArgument
+    columns: ColumnsOption = None
+    discount_per: DiscountPer = None
+    skip_bad: SkipBad = False
+    quiet: Quiet = False
+
+    def open(self, actions: int | None = None, decisions: Path | None = None) -> Dataset:
+        """Open the log, with decisions that were made after it."""
+        from rblspi.data import Columns, MinariData, read_log
+
+        if self.data.startswith("minari:"):
+            if self.columns is not None or self.skip_bad or decisions is not None:
+                raise ValueError(
+                    "--columns, --skip-bad and --decisions are for tables: leave them out"
+                )
+            if self.discount_per is not None:
+                raise ValueError(
+                    "--discount-per: Minari does not say how long steps take; leave it out"
+                )
+            return MinariData(self.data.removeprefix("minari:"))
+        names = Columns() if self.columns is None else Columns.from_text(self.columns)
+        if self.discount_per is not None:
+            names = replace(names, discount_per=self.discount_per)
+        with progress(1.0, self.quiet) as tell:
+
+            def read(rows: int) -> None:
+                tell(0.0, f"reading, {rows:,} rows")
+
+            log = read_log(self.data, names, actions=actions, skip_bad=self.skip_bad, tell=read)
+            return log if decisions is None else log.with_decisions(decisions)
+
+
 class Drawing(NamedTuple):
     """The options for drawing the values of a policy."""
 
@@ -216,9 +254,13 @@ class Drawing(NamedTuple):
 
     def domain(self, saved: Saved) -> Domain:
         """What a saved agent or policy is drawn over."""
-        from rblspi.cli.logs import observations_of
+        import numpy as np
+
         from rblspi.plotting.domain import find
 
-        data = observations_of(self.data, self.columns)
+        data = None
+        if self.data is not None:
+            log = Log(self.data, self.columns, quiet=True).open()
+            data = np.concatenate([chunk.observations for chunk in log])
         chosen = {"at": self.at, "names": self.names, "grid": self.grid, "seed": self.seed}
         return find(saved.actor, saved.env, data=data, **chosen)

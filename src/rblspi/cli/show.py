@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rblspi.cli.commands import Command
-from rblspi.cli.options import Drawing
+from rblspi.cli.options import Drawing, Log
 from rblspi.cli.saved import Saved, Selection
 
 if TYPE_CHECKING:
@@ -72,7 +72,6 @@ def _calibrated(loaded: Saved, drawing: Drawing) -> Any:
             "--calibration needs what is true: add --data LOG to compare with held-out episodes of "
             "a log, or --env ENV_ID to simulate"
         )
-    from rblspi.cli.logs import Log
     from rblspi.offline import calibrate_on_log
 
     per = policy.provenance.get("settings", {}).get("discount_per")
