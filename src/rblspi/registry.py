@@ -154,6 +154,7 @@ OURS = (
     _ours("lsvi-ucb", "baselines.lsvi_ucb:LSVIUCB", "LSVI-UCB"),
     _ours("rmax-lspi", "baselines.rmax_lspi:RmaxLSPI", "Rmax-LSPI"),
     _ours("lbrl", "baselines.lbrl:LBRL", "LBRL"),
+    _ours("ctbrl", "baselines.cover_tree:CTBRL", "CTBRL"),
     _ours("psrl", "baselines.psrl:PSRL", "PSRL"),
     Algorithm("lspi", "rblspi.offline.lspi:LSPI", "policy", "LSPI"),
     Algorithm("blspi", "rblspi.offline.lspi:BLSPI", "policy", "BLSPI"),

@@ -33,9 +33,11 @@ REFUSES = {
     ("opsrl", NUMBERS): "OPSRL counts visits of states and needs a Discrete",
     ("psrl", NUMBERS): "PSRL counts visits of states and needs a Discrete",
     ("lbrl", TABLE): "LBRL needs observations in a Box",
+    ("ctbrl", TABLE): "CTBRL needs observations in a Box",
 }
 #: by algorithm and environment, the basis that it needs, or a coarse one where it takes long
-BASES = {("fitted-rmax", TABLE): Multilinear(4), ("lbrl", NUMBERS): Multilinear(2)}
+BASES = {("fitted-rmax", TABLE): Multilinear(4)}
+BASES |= {(name, NUMBERS): Multilinear(2) for name in ("lbrl", "ctbrl")}
 BASES |= {(record.name, name): Network(8) for record in OURS if record.needs for name in BOTH}
 ONLINE = [record for record in OURS if record.online and record.available]
 

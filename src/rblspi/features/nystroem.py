@@ -11,6 +11,7 @@ import gymnasium as gym
 import numpy as np
 from scipy.spatial.distance import cdist
 
+from rblspi.core.lattice import lattice
 from rblspi.core.types import Matrix
 from rblspi.environments.spaces import observation_shape
 from rblspi.features.base import Basis, Features
@@ -64,7 +65,7 @@ class Nystroem(Basis):
         shape, units = observation_shape(space), self._units(low, high)
         if isinstance(self.points, int):
             (count,) = counts_per_dimension("points", self.points, 1)
-            points = low + (high - low) * _spread(count, len(low))
+            points = low + (high - low) * lattice(count, len(low))
         else:
             points = np.asarray(self.points, dtype=np.float64)
         if points.ndim != 2 or points.shape[1] != len(low) or not np.isfinite(points).all():
@@ -97,15 +98,3 @@ def kernel(s: Matrix, t: Matrix) -> Matrix:
     """The kernel exp(-|s - t|^2 / 2) of all pairs of rows."""
     values: Matrix = np.exp(-0.5 * cdist(s, t, "sqeuclidean"))
     return values
-
-
-def _spread(count: int, dimensions: int) -> Matrix:
-    """Points of the unit cube: multiples of irrational numbers, without their whole parts.
-
-    The numbers are powers of 1 / g, where g^(d+1) = g + 1; in one dimension g is the golden ratio.
-    """
-    golden = 2.0
-    for _ in range(60):  # the fixed point, to the last bit
-        golden = (1.0 + golden) ** (1.0 / (dimensions + 1))
-    steps = golden ** -np.arange(1.0, dimensions + 1)
-    return (0.5 + np.arange(count)[:, None] * steps) % 1.0

@@ -37,6 +37,7 @@ import gymnasium as gym
 import numpy as np
 
 from rblspi.core import check
+from rblspi.core.lattice import lattice
 from rblspi.core.settings import Setting
 from rblspi.core.types import Array, Matrix, Vector
 from rblspi.data.transitions import Transitions
@@ -83,17 +84,8 @@ class Box(NamedTuple):
         return np.divide(away, width, out=np.zeros_like(away), where=width > 0.0)
 
     def lattice(self, size: int) -> Matrix:
-        """Points that cover the box evenly: multiples of powers of a number, modulo 1.
-
-        The number is the root of g^(d + 1) = g + 1, the golden ratio in one dimension.
-        """
-        dimensions = len(self.low)
-        root = 1.5
-        for _ in range(100):
-            root = (1.0 + root) ** (1.0 / (dimensions + 1.0))
-        steps = root ** -np.arange(1.0, dimensions + 1.0)
-        places = (0.5 + np.arange(1.0, size + 1.0)[:, None] * steps) % 1.0
-        return self.low + (self.high - self.low) * places
+        """Points that cover the box evenly."""
+        return self.low + (self.high - self.low) * lattice(size, len(self.low))
 
 
 class Outputs(NamedTuple):
@@ -143,16 +135,17 @@ class LBRL(PlanningAgent):
     def _recipe(self, given: BasisLike | None) -> BasisLike | None:
         if not isinstance(self.env.observation_space, gym.spaces.Box):
             raise TypeError(
-                f"LBRL needs observations in a Box, not {self.env.observation_space}: for discrete "
-                "ones take PSRL or OPSRL"
+                f"{type(self).__name__} needs observations in a Box, not "
+                f"{self.env.observation_space}: for discrete ones take PSRL or OPSRL"
             )
         return given
 
     def _value_function(self, log: Transitions, explore: bool) -> Matrix:
         if log.next_allowed is not None:
             raise ValueError(
-                "the environment has action masks, and LBRL plans with next states that it "
-                "imagines, of which nobody knows what is allowed there: take RLSVI or RBLSPI"
+                f"the environment has action masks, and {type(self).__name__} plans with next "
+                "states that it imagines, of which nobody knows what is allowed there: take RLSVI or "
+                "RBLSPI"
             )
         rows = self._simulate(log, explore)
         scale = ValueScale.of(log, self.discount)
@@ -164,19 +157,27 @@ class LBRL(PlanningAgent):
             self._last_plan if explore else None,
         )
 
-    def _posteriors(self, log: Transitions) -> list[MatrixNormalInverseWishart]:
+    def _posteriors(self, log: Transitions) -> list[Any]:
         """Line 2, by action."""
         outputs, penalty = Outputs.of(log), (self.noise_std / self.prior_std) ** 2
         x, y = self._inputs(log, _flat(log.observations)), outputs.rows - outputs.mean
         return [
-            MatrixNormalInverseWishart.of(x[a], y[a] / outputs.unit, penalty, self.noise_std**2)
+            self._posterior(x[a], y[a] / outputs.unit, penalty, self.noise_std**2)
             for a in (log.actions == action for action in range(self.actions))
         ]
 
+    def _posterior(self, x: Matrix, y: Matrix, penalty: float, variance: float) -> Any:
+        """Of the model of one action, which can `sample` and has an `average`."""
+        return MatrixNormalInverseWishart.of(x, y, penalty, variance)
+
     def _inputs(self, log: Transitions, states: Matrix) -> Matrix:
-        """(1, s, phi(s)), with s scaled to the box."""
+        """(1, s, phi(s))."""
+        return np.hstack([self._linear_inputs(log, states), self.features(states)])
+
+    def _linear_inputs(self, log: Transitions, states: Matrix) -> Matrix:
+        """(1, s), with s scaled to the box."""
         scaled = Box.of(self.env.observation_space, log).scaled(states)
-        return np.hstack([np.ones((len(states), 1)), scaled, self.features(states)])
+        return np.hstack([np.ones((len(states), 1)), scaled])
 
     def _simulate(self, log: Transitions, explore: bool) -> Rows:
         """Lines 3 and 4, by every action from every state; the best estimate has no noise."""
