@@ -39,8 +39,8 @@ from rblspi.offline import BLSPI, LSPI, LSTD, ConvergenceWarning, PolicyValue, p
 from rblspi.policies import LinearPolicy
 from rblspi.rollout import collect
 from rblspi.rollout.loop import AgentFunctions
+from rblspi.rollout.memory import Transition
 from rblspi.rollout.session import Session
-from rblspi.rollout.transition import Transition
 
 CHAIN = Polynomial(4, scale=10, low=-1, high=19)
 OPTIMAL = np.array([0] * 10 + [1] * 10)

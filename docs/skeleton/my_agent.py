@@ -22,7 +22,7 @@ from rblspi.core.settings import Setting
 from rblspi.core.types import Allowed, Integers, Vector
 from rblspi.policies.choice import epsilon_greedy
 from rblspi.rollout.loop import AgentFunctions
-from rblspi.rollout.transition import Transition, ends_episode, is_terminal
+from rblspi.rollout.memory import Transition, ends_episode, is_terminal
 
 #: value of `State.chosen` if the next action is not chosen yet
 NOT_CHOSEN = -1

@@ -10,9 +10,8 @@ import pytest
 
 from rblspi import Network, evaluate
 from rblspi.features.network import as_text, count, split
-from rblspi.rollout.memory import new_memory
+from rblspi.rollout.memory import CONTINUES, TERMINATED, TRUNCATED, new_memory
 from rblspi.rollout.multi_step import multi_step
-from rblspi.rollout.transition import CONTINUES, TERMINATED, TRUNCATED
 
 pytest.importorskip("jax", reason="jax is not installed")
 pytest.importorskip("optax", reason="optax is not installed")

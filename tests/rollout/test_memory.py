@@ -9,11 +9,11 @@ from rblspi.rollout.memory import (
     NUMBERS,
     SEEN,
     TERMINATED,
+    Transition,
     capacity_for,
     new_memory,
     remember,
 )
-from rblspi.rollout.transition import Transition
 
 pytestmark = pytest.mark.slow
 

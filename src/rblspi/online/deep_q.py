@@ -31,9 +31,8 @@ from rblspi.model.double_q import Batches, Learner, train
 from rblspi.online.agent import Agent, Cost
 from rblspi.policies.choice import epsilon_greedy
 from rblspi.rollout.loop import AgentFunctions
-from rblspi.rollout.memory import capacity_for
+from rblspi.rollout.memory import TERMINATED, Transition, capacity_for
 from rblspi.rollout.multi_step import multi_step
-from rblspi.rollout.transition import TERMINATED, Transition
 
 #: steps between two times of learning: a call of compiled code then costs little for each of them
 BLOCK = 32

@@ -66,7 +66,7 @@ from rblspi.online.table import (
 )
 from rblspi.online.table_planning import TableAgent, plan, plan_again, prepare
 from rblspi.rollout.loop import AgentFunctions
-from rblspi.rollout.transition import Transition
+from rblspi.rollout.memory import Transition
 
 #: how far the unknown is above the centre, in units of the spread
 OPTIMISM = 3.0

@@ -15,7 +15,7 @@ from rblspi.data.transitions import Transitions
 from rblspi.online.agent import Agent
 from rblspi.policies.choice import greedy
 from rblspi.rollout.loop import AgentFunctions
-from rblspi.rollout.transition import Transition, ends_episode
+from rblspi.rollout.memory import Transition, ends_episode
 
 #: places in `State.counters`; ENDED: whether an episode has ended since the last plan; STEP: of the
 #: plan, for the next action

@@ -35,7 +35,7 @@ from rblspi.model.posterior import Posterior
 from rblspi.online.agent import Agent
 from rblspi.policies.choice import greedy
 from rblspi.rollout.loop import AgentFunctions
-from rblspi.rollout.transition import Transition, is_due, is_terminal
+from rblspi.rollout.memory import Transition, is_due, is_terminal
 
 #: transitions that an episode is assumed to have, where it is the period
 EPISODE = 100

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from rblspi.core.compiled import jit_borrowing, jit_inlined
 from rblspi.core.types import Allowed, Integers, Matrix, Vector
-from rblspi.rollout.transition import Transition, ends_episode, is_terminal
+from rblspi.rollout.memory import Transition, ends_episode, is_terminal
 
 #: outcomes that are kept for a state and action; rows of 64 would start 512 bytes apart, and
 #: their first elements would compete for one eighth of the processor's cache

@@ -29,9 +29,9 @@ from rblspi.environments.spaces import (
 from rblspi.features.base import Features
 from rblspi.policies.choice import random_action
 from rblspi.rollout.loop import EPISODES, STEPS, AgentFunctions
+from rblspi.rollout.memory import TERMINATED, TRUNCATED, Transition
 from rblspi.rollout.session import Session
 from rblspi.rollout.steps import Act, Step, random_act, rollout
-from rblspi.rollout.transition import TERMINATED, TRUNCATED, Transition
 
 #: transitions of a chunk, which is written as one row group
 CHUNK = 2**19

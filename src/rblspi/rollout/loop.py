@@ -38,8 +38,16 @@ from rblspi.core.compiled import (
 from rblspi.core.held import hold, memory_for, reader, releaser
 from rblspi.core.linear_algebra import all_finite
 from rblspi.core.types import Allowed, Integers, Matrix, Vector
-from rblspi.rollout.memory import EPISODE, Memory, new_memory, remember
-from rblspi.rollout.transition import CONTINUES, TERMINATED, TRUNCATED, Transition
+from rblspi.rollout.memory import (
+    CONTINUES,
+    EPISODE,
+    TERMINATED,
+    TRUNCATED,
+    Memory,
+    Transition,
+    new_memory,
+    remember,
+)
 
 #: values of ``EpisodeState.failure``
 FINE, BAD_OBSERVATION, BAD_REWARD, BAD_FEATURES = range(4)

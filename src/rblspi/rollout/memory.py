@@ -1,9 +1,9 @@
-"""Replay memory: a uniform sample of bounded size from all transitions of an agent.
+"""One transition, as the loop passes it to an agent, and the replay memory of many.
 
-Reservoir sampling: the t-th transition takes a place at random among t, and is kept if that place
-exists. The place is a hash of t, so that the memory uses none of the agent's random numbers.
-
-An agent may instead choose which transitions to keep, by `Memory.retain`: see `FittedRmax`.
+The memory is a uniform sample of bounded size from all transitions of an agent. Reservoir sampling:
+the t-th transition takes a place at random among t, and is kept if that place exists. The place is
+a hash of t, so that the memory uses none of the agent's random numbers. An agent may instead choose
+which transitions to keep, by `Memory.retain`: see `FittedRmax`.
 """
 
 from __future__ import annotations
@@ -15,9 +15,43 @@ from numpy.typing import ArrayLike, NDArray
 
 from rblspi.core.check import LARGEST_COUNT
 from rblspi.core.compiled import jit_borrowing, jit_inlined
-from rblspi.core.types import Integers, Mask, Matrix, Vector
+from rblspi.core.types import Allowed, Integers, Mask, Matrix, Vector
 from rblspi.data.transitions import Transitions
-from rblspi.rollout.transition import CONTINUES, TERMINATED, TRUNCATED, Transition
+
+#: how a transition leaves its episode: termination cuts the future off, truncation does not
+CONTINUES, TERMINATED, TRUNCATED = range(3)
+
+
+class Transition(NamedTuple):
+    """A step from the features of one observation to the features of the next."""
+
+    x: Vector  # phi(s)                           (n,)
+    action: int
+    reward: float
+    y: Vector  # phi(s')                          (n,)
+    next_allowed: Allowed  # which actions in s'  (actions,)
+    end: int  # CONTINUES, TERMINATED or TRUNCATED
+
+
+@jit_inlined
+def ends_episode(transition: Transition) -> bool:
+    """Whether the next action belongs to another episode."""
+    return transition.end != CONTINUES
+
+
+@jit_inlined
+def is_terminal(transition: Transition, limit_ends: bool = False) -> bool:
+    """Whether the next state has no value; with ``limit_ends``, also after truncation."""
+    return transition.end == TERMINATED or (limit_ends and transition.end == TRUNCATED)
+
+
+@jit_inlined
+def is_due(transition: Transition, every: int, transitions: int) -> bool:
+    """Whether a periodic event is due: every so many transitions; if 0, after an episode."""
+    return ends_episode(transition) if every == 0 else transitions % every == 0
+
+
+# Many transitions -------------------------------------------------------------------------------
 
 #: transitions that most agents keep, unless their observations are large
 CAPACITY = 20_000

@@ -8,8 +8,7 @@ import numpy as np
 
 from rblspi.core.compiled import jit
 from rblspi.core.types import Integers, Vector
-from rblspi.rollout.memory import KEPT, Memory
-from rblspi.rollout.transition import CONTINUES, TERMINATED
+from rblspi.rollout.memory import CONTINUES, KEPT, TERMINATED, Memory
 
 
 class Returns(NamedTuple):

@@ -32,9 +32,17 @@ from rblspi.rollout.loop import (
     observe,
     plain_loop,
 )
-from rblspi.rollout.memory import EPISODE, Memory, new_memory, remember
+from rblspi.rollout.memory import (
+    CONTINUES,
+    EPISODE,
+    TERMINATED,
+    TRUNCATED,
+    Memory,
+    Transition,
+    new_memory,
+    remember,
+)
 from rblspi.rollout.steps import checked_reset, checked_step
-from rblspi.rollout.transition import CONTINUES, TERMINATED, TRUNCATED, Transition
 
 
 class Session:

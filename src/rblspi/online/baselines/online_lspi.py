@@ -27,7 +27,7 @@ from rblspi.model.buffer import CAPACITY, TERMINAL, Buffer, append, gather, is_f
 from rblspi.online.agent import Agent
 from rblspi.policies.choice import epsilon_greedy, greedy
 from rblspi.rollout.loop import AgentFunctions
-from rblspi.rollout.transition import Transition, ends_episode, is_due, is_terminal
+from rblspi.rollout.memory import Transition, ends_episode, is_due, is_terminal
 
 #: places in `State.counters`
 TRANSITIONS, SINGULAR = range(2)

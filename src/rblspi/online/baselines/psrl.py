@@ -69,7 +69,7 @@ from rblspi.online.table import (
 )
 from rblspi.online.table_planning import TableAgent, plan
 from rblspi.rollout.loop import AgentFunctions
-from rblspi.rollout.transition import Transition
+from rblspi.rollout.memory import Transition
 
 
 class State(NamedTuple):
