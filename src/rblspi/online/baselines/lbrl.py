@@ -144,8 +144,8 @@ class LBRL(PlanningAgent):
         if log.next_allowed is not None:
             raise ValueError(
                 f"the environment has action masks, and {type(self).__name__} plans with next "
-                "states that it imagines, of which nobody knows what is allowed there: take RLSVI or "
-                "RBLSPI"
+                "states that it imagines, of which nobody knows what is allowed there: take RLSVI "
+                "or RBLSPI"
             )
         rows = self._simulate(log, explore)
         scale = ValueScale.of(log, self.discount)
