@@ -45,13 +45,13 @@ print("balances for", evaluate(policy, episodes=3).mean_length, "steps of 3000")
 # Most of the log is about falling, and little of it about standing. The policy pushes against the
 # direction in which the pendulum is about to fall.
 
-computed = maps.compute(policy, low=(-1.2, -3), high=(1.2, 3), resolution=81)
+computed = maps.compute(policy, resolution=121)
 with style.style():
     figure, (left, right) = plt.subplots(1, 2, figsize=(7.4, 3.2), layout="constrained")
     left.plot(*log.observations.T, ".", color=style.BLUE, markersize=1, alpha=0.4)
-    left.set(xlim=(-1.2, 1.2), ylim=(-3, 3), title="the log")
+    left.set(title="the log")
     grid = computed.slices[0]
     right.contourf(*grid.axes, grid.policy, levels=[-0.5, 0.5, 1.5, 2.5], cmap="coolwarm")
     right.set(title="the policy: left (blue), none, right (red)")
     for axes in (left, right):
-        axes.set(xlabel="angle", ylabel="angular velocity")
+        axes.set(xlabel="angle", ylabel="angular velocity", xlim=(-1.2, 1.2), ylim=(-3, 3))
