@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from collections import Counter
 
 import numpy as np
@@ -13,6 +14,7 @@ from rblspi.experiments.tables import read_runs
 from rblspi_paper.claims import CLAIMS
 from rblspi_paper.figures import FIGURES
 from rblspi_paper.report import judgements_on
+from rblspi_paper.stated import STATED, write_numbers
 from tests.support.pages import DOCS
 
 PAPER = DOCS / "paper"
@@ -67,3 +69,20 @@ def test_all_runs_were_made_with_the_same_versions():
         == len(published_file("readings.json")["versions"])
         == 1
     )
+
+
+def test_every_stated_number_stands_beside_a_measured_one(tmp_path):
+    shutil.copy(PAPER / "claims.json", tmp_path)
+    page = write_numbers(tmp_path).read_text(encoding="utf-8")
+    for stated in STATED:
+        assert f"| {stated.what}" in page
+    assert page == (PAPER / "numbers.md").read_text(encoding="utf-8")
+
+
+def test_what_is_not_judged_is_left_out(tmp_path):
+    content = json.loads((PAPER / "claims.json").read_text(encoding="utf-8"))
+    content["claims"] = [claim for claim in content["claims"] if claim["figure"] == "cart-pole"]
+    (tmp_path / "claims.json").write_text(json.dumps(content), encoding="utf-8")
+    rows = write_numbers(tmp_path).read_text(encoding="utf-8").splitlines()[6:]
+    assert [row[:2] for row in rows].count("| ") == 1
+    assert rows[0].startswith("| cart pole, steps, best setting (α = 0.01, β = 0.1) | above 480 |")
