@@ -105,9 +105,6 @@ def reproduce(
         list[Path] | None,
         typer.Option("--export", metavar="FILE", help="Write means of blocks as JSON; repeatable."),
     ] = None,
-    export_episodes: Annotated[
-        list[Path] | None, typer.Option(metavar="FILE", help="The same with every episode.")
-    ] = None,
 ) -> None:
     """Reproduce the paper's figures, or an experiment of your own, and judge its claims.
 
@@ -128,8 +125,7 @@ def reproduce(
     parsed = parse(reading or [])
     chosen = _chosen(figures or [], config or [], quick, parsed)
     folder = out or Path("results") / ("quick" if quick else "paper")
-    tables = [(p, True) for p in exports or []] + [(p, False) for p in export_episodes or []]
-    for table, _ in tables:
+    for table in exports or []:
         require_known(table)
     numbered = [(f, runs or (quick_runs(f) if quick else 100)) for f in chosen]
     shown = [(figure, None if report_only else number) for figure, number in numbered]
@@ -139,13 +135,12 @@ def reproduce(
         imports or [],
         report_only=report_only,
         reuse=reuse,
-        single_episodes=bool(export_episodes),
     ) as store:
         if not report_only:
             run_figures(numbered, store, reuse, jobs or os.cpu_count() or 1, cluster)
         results = [read(store, figure, number, reuse) for figure, number in shown]
     name = name_of(parsed) if parsed else ""
-    _report(results, report or folder / name, tables, parsed)
+    _report(results, report or folder / name, exports or [], parsed)
 
 
 def _chosen(
@@ -195,7 +190,7 @@ def _dump(name: str) -> None:
 def _report(
     results: list[FigureResult],
     folder: Path,
-    exports: Sequence[tuple[Path, bool]],
+    exports: Sequence[Path],
     reading: Reading,
 ) -> None:
     from rblspi.experiments.tables import export
@@ -207,8 +202,8 @@ def _report(
         note = f" ({judgement.note})" if judgement.note else ""
         print(f"  {judgement.claim.id:12} {judgement.verdict}{note}")
     say(f"report: {report.page}")
-    for path, blocks in exports:
-        say(f"{path}: {export(results, path, blocks=blocks)} runs")
+    for path in exports:
+        say(f"{path}: {export(results, path)} runs")
 
 
 def _list() -> None:

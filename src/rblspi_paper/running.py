@@ -27,7 +27,6 @@ def open_store(
     *,
     report_only: bool,
     reuse: bool = False,
-    single_episodes: bool = False,
 ) -> Iterator[Store]:
     """Open the results file of a command, with the runs of tables that --export wrote.
 
@@ -43,13 +42,7 @@ def open_store(
     with Store(path) as store:
         with store.transaction() if tables else nullcontext():  # a report alone writes nothing
             said = [_take_in(table, runs, store) for table, runs in tables.items()]
-            require_drawable(
-                figures,
-                store,
-                any_code=reuse,
-                report_only=report_only,
-                single_episodes=single_episodes,
-            )
+            require_drawable(figures, store, any_code=reuse, report_only=report_only)
         if said:
             said.append(_counted(figures, store, told=not (report_only or reuse)))
         for line in said:
@@ -94,7 +87,6 @@ def require_drawable(
     *,
     any_code: bool = False,
     report_only: bool = False,
-    single_episodes: bool = False,
 ) -> None:
     """Raise an error if the stored blocks of episodes are too coarse for the figures."""
     from rblspi.experiments.code_version import code_version
@@ -114,7 +106,7 @@ def require_drawable(
                 for (seed, made_by), block in blocks
                 if made_by == code and (number is None or seed < number)
             }
-            wanted = 1 if single_episodes else figure.block_of(curve.episodes)
+            wanted = figure.block_of(curve.episodes)
             require_block(curve, math.lcm(*known.values()), wanted)
 
 

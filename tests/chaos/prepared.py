@@ -72,7 +72,7 @@ def fit(log: object, folder: object) -> tuple[object, ...]:
 
 def reproduce(config: object, folder: Path | str, runs: int = RUNS) -> tuple[object, ...]:
     """Arguments of ``reproduce``."""
-    export = ("--export-episodes", f"{folder}/table.jsonl")
+    export = ("--export", f"{folder}/table.jsonl")
     return ("reproduce", "--config", config, "--runs", runs, "--jobs", 1, "--out", folder, *export)
 
 

@@ -37,14 +37,14 @@ def other(tmp_path):
         yield store
 
 
-def exported(made, path, block=None, **how):
+def exported(made, path, block=1):
     with Store(made) as store:
-        export([read(store, replace(FIGURE, block=block or FIGURE.block))], path, **how)
+        export([read(store, replace(FIGURE, block=block))], path)
     return path
 
 
 def means(made, path, block=None):
-    return exported(made, path, block, blocks=True)
+    return exported(made, path, block or FIGURE.block)
 
 
 def lines_of(path):
@@ -61,7 +61,7 @@ def rewritten(path, change):
 
 def test_a_table_has_every_episode_or_the_means_of_blocks(made, tmp_path):
     with Store(made) as store:
-        result = read(store, FIGURE)
+        result = read(store, replace(FIGURE, block=1))
         assert export([result, result], tmp_path / "all.jsonl") == ALL
     lengths = result[CURVES[0]].arrays["length"]
     first, second = lines_of(tmp_path / "all.jsonl")[:2]
@@ -97,10 +97,10 @@ def test_means_of_blocks_give_the_same_summaries_and_the_same_table_again(made, 
     for digest, summary in here.summaries.items():
         for one, two in zip(summary, there.summaries[digest], strict=True):
             np.testing.assert_array_equal(one, two)
-    export([there], tmp_path / "again.jsonl.gz", blocks=True)
+    export([there], tmp_path / "again.jsonl.gz")
     assert (tmp_path / "again.jsonl.gz").read_bytes() == table.read_bytes()
     with pytest.raises(StoreError, match="means of 4 episodes"):
-        export([there], tmp_path / "episodes.jsonl")
+        export([read(other, replace(FIGURE, block=1))], tmp_path / "episodes.jsonl")
 
 
 def test_means_are_means_whatever_is_known_of_the_runs(made, tmp_path, other):
@@ -236,7 +236,7 @@ def test_a_failure_half_way_leaves_the_store_as_it_was(made, tmp_path, other):
 def test_a_table_serves_all_figures_and_leaves_no_episode_out(made, tmp_path, other):
     figures = [replace(FIGURE, block=block) for block in (4, 6)]
     with Store(made) as store:
-        export([read(store, figure) for figure in figures], tmp_path / "both.jsonl", blocks=True)
+        export([read(store, figure) for figure in figures], tmp_path / "both.jsonl")
     other.add(read_runs(tmp_path / "both.jsonl"))
     for figure in figures:
         assert len(read(other, figure).summaries) == len(CURVES)

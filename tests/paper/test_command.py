@@ -55,12 +55,10 @@ def test_the_report_can_be_made_elsewhere_and_tables_written(mine, tmp_path):
     code = run(
         *("reproduce", "--config", mine / "mine.toml", "--out", mine / "out", "--report-only"),
         *("--report", tmp_path / "docs", "--export", tmp_path / "blocks.jsonl"),
-        *("--export-episodes", tmp_path / "all.jsonl"),
     )
     assert code == 0
     assert (tmp_path / "docs" / "report.html").exists()
-    for name, lengths in (("blocks.jsonl", [3, 4]), ("all.jsonl", [30, 40])):
-        assert {len(run["length"]) for run in read_table(tmp_path / name)} == {*lengths}
+    assert {len(run["length"]) for run in read_table(tmp_path / "blocks.jsonl")} == {3, 4}
 
 
 def test_runs_of_another_machine_are_taken_in_and_gone_on_with(mine, tmp_path, capsys):
@@ -89,25 +87,20 @@ def test_imported_means_that_a_figure_cannot_show_are_told_before_anything_runs(
     other = tmp_path / "other.toml"
     other.write_text(GOOD.replace("block = 10", "block = 15"), encoding="utf-8")
     run("reproduce", "--config", other, "--out", mine / "out", "--report-only", "--export", table)
-    episodes = ("--export-episodes", tmp_path / "all.jsonl")
-    for name, source, more, wanted in (
-        ("blocks", mine / "mine.toml", (), 10),
-        ("episodes", other, episodes, 1),
-    ):
-        capsys.readouterr()
-        options = ("--config", source, *more, "--import", table, "--runs", 9)
-        assert run("reproduce", *options, "--out", tmp_path / name) == 2
-        said = output(capsys)
-        assert f"known by means of 15 episodes, of which no blocks of {wanted} can be made" in said
-        assert "runs to make" not in said
-        with Store(tmp_path / name / "results.sqlite") as store:
-            assert all(store.codes(curve) == {} for curve in load(other).curves)
+    capsys.readouterr()
+    options = ("--config", mine / "mine.toml", "--import", table, "--runs", 9)
+    assert run("reproduce", *options, "--out", tmp_path / "out") == 2
+    said = output(capsys)
+    assert "known by means of 15 episodes, of which no blocks of 10 can be made" in said
+    assert "runs to make" not in said
+    with Store(tmp_path / "out" / "results.sqlite") as store:
+        assert all(store.codes(curve) == {} for curve in load(other).curves)
 
 
 def test_runs_by_another_version_of_the_code_are_told(mine, tmp_path, capsys):
     table = tmp_path / "all.jsonl"
     source = ("--config", mine / "mine.toml")
-    run("reproduce", *source, "--out", mine / "out", "--report-only", "--export-episodes", table)
+    run("reproduce", *source, "--out", mine / "out", "--report-only", "--export", table)
     write_table(table, [run | {"code": "0" * 16} for run in read_table(table)])
     capsys.readouterr()
     options = (*source, "--import", table, "--runs", 1, "--jobs", 1, "--out", tmp_path / "out")
@@ -130,7 +123,7 @@ def test_means_of_older_code_do_not_stand_in_the_way(mine, tmp_path):
     new = ("reproduce", "--config", mine / "mine.toml", "--out", tmp_path / "out", "--runs", 1)
     taken = (*new, "--jobs", 1, "--import", means)
     assert run(*taken, "--reuse") == 2
-    assert run(*taken, "--export-episodes", tmp_path / "all.jsonl") == 0
+    assert run(*taken) == 0
 
 
 def test_imported_runs_that_contradict_stored_ones_stay_out_and_are_told(mine, tmp_path, capsys):

@@ -188,7 +188,7 @@ def require_block(curve: Curve, known: int, wanted: int) -> None:
     if wanted % known:
         raise StoreError(
             f"runs of {curve.name} are known by means of {known} episodes, of which no blocks of "
-            f"{wanted} can be made: import a table of --export-episodes, or choose another --out"
+            f"{wanted} can be made: import a table with such blocks, or choose another --out"
         )
 
 

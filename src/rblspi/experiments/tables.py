@@ -1,8 +1,9 @@
 """Runs as lines of JSON, for other programs and for the stores of other machines.
 
-A line is a run: its curve, its record and its episodes, or the means of its blocks of episodes. A
-run is imported with its seed, its time and the version of the code that made it, so that it counts
-as if it had been made here. Runs on logged samples, as on the chain, are not exported.
+A line is a run: its curve, its record, and the means of the blocks of episodes that its figure
+draws, which may be single episodes. A run is imported with its seed, its time and the version of
+the code that made it, so that it counts as if it had been made here. Runs on logged samples, as on
+the chain, are not exported.
 """
 
 from __future__ import annotations
@@ -69,17 +70,11 @@ def require_known(path: Path) -> None:
 # Writing ----------------------------------------------------------------------------------------
 
 
-def export(figures: Iterable[FigureResult], path: Path, *, blocks: bool = False) -> int:
+def export(figures: Iterable[FigureResult], path: Path) -> int:
     """Write all online runs of some figures and return their number.
 
-    Parameters
-    ----------
-    figures : iterable of FigureResult
-    path : Path
-        A name that ends in .jsonl or .jsonl.gz.
-    blocks : bool
-        Write the means of the blocks of the figure instead of every episode; blocks are shorter
-        where they would leave out the last episodes of a run.
+    The name ends in .jsonl or .jsonl.gz. Blocks are shorter than those of the figure where they
+    would leave out the last episodes of a run.
     """
     require_known(path)
     curves: dict[str, tuple[CurveResult, int]] = {}
@@ -88,7 +83,7 @@ def export(figures: Iterable[FigureResult], path: Path, *, blocks: bool = False)
             # A block that divides the run leaves no episode out. A block that divides the blocks of
             # all figures serves all figures.
             _, other = curves.get(digest, (result, result.curve.episodes))
-            block = figure.figure.block_of(result.curve.episodes) if blocks else 1
+            block = figure.figure.block_of(result.curve.episodes)
             curves[digest] = (result, math.gcd(block, other))
     lines = [line for found in curves.values() if found[0].runs for line in _lines_of(*found)]
     text = "".join(f"{line}\n" for line in lines).encode()
