@@ -4,8 +4,8 @@
 
 Every finished run is a line of FILE and is not made again: stop and go on as you like. Seeds are
 from 1000 on, and everything was chosen with seeds below 100; those of Fitted R-max are from 3000
-on, in Acrobot from 5000 on, and those of optimistic LSVI from 5000 on; both were chosen with
-smaller ones. LunarLander needs Box2D. The table is printed as Markdown.
+on, in Acrobot from 5000 on, and those of optimistic LSVI and of deep Q-learning from 5000 on; all
+were chosen with smaller ones. LunarLander needs Box2D. The table is printed as Markdown.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Row(NamedTuple):
     @property
     def first(self) -> int:
         """The first seed: none of those that chose anything of the algorithm."""
-        if self.algorithm == "optimistic-lsvi":
+        if self.algorithm in ("optimistic-lsvi", "deep-q"):
             return 5000
         if self.algorithm != "fitted-rmax":
             return 1000
@@ -67,6 +67,9 @@ ROWS = (
     Row("rblspi/PuddleWorld-v0", "fitted-rmax", 15_000, -22.0, 200),
     Row("rblspi/SparseMountainCar-v0", "fitted-rmax", 30_000, 1.0),
     Row("Acrobot-v1", "fitted-rmax", 50_000, -85.0),
+    Row("LunarLander-v3", "deep-q", 100_000, 220.0),
+    Row("Acrobot-v1", "deep-q", 30_000, -80.0),
+    Row("CartPole-v1", "deep-q", 20_000, 500.0),
     Row("LunarLander-v3", "optimistic-lsvi", 100_000, 150.0),
     Row("Acrobot-v1", "optimistic-lsvi", 50_000, -85.0),
     Row("CartPole-v1", "optimistic-lsvi", 20_000, 500.0),

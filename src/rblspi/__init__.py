@@ -40,8 +40,10 @@ if TYPE_CHECKING:
     from rblspi.offline import LSPI as LSPI
     from rblspi.offline import LSTD as LSTD
     from rblspi.online.agent import Agent as Agent
+    from rblspi.online.baselines.bdqn import BDQN as BDQN
     from rblspi.online.baselines.cover_tree import CTBRL as CTBRL
     from rblspi.online.baselines.lbrl import LBRL as LBRL
+    from rblspi.online.baselines.lsdqn import LSDQN as LSDQN
     from rblspi.online.baselines.lsvi_ucb import LSVIUCB as LSVIUCB
     from rblspi.online.baselines.online_lspi import OnlineLSPI as OnlineLSPI
     from rblspi.online.baselines.psrl import PSRL as PSRL

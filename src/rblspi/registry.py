@@ -155,6 +155,8 @@ OURS = (
     _ours("rmax-lspi", "baselines.rmax_lspi:RmaxLSPI", "Rmax-LSPI"),
     _ours("lbrl", "baselines.lbrl:LBRL", "LBRL"),
     _ours("ctbrl", "baselines.cover_tree:CTBRL", "CTBRL"),
+    _ours("bdqn", "baselines.bdqn:BDQN", "BDQN", needs="deep"),
+    _ours("lsdqn", "baselines.lsdqn:LSDQN", "LS-DQN", needs="deep"),
     _ours("psrl", "baselines.psrl:PSRL", "PSRL"),
     Algorithm("lspi", "rblspi.offline.lspi:LSPI", "policy", "LSPI"),
     Algorithm("blspi", "rblspi.offline.lspi:BLSPI", "policy", "BLSPI"),

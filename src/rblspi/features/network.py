@@ -5,8 +5,8 @@ from __future__ import annotations
 import base64
 import binascii
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -76,9 +76,18 @@ class Network(Basis):
         self._require_feasible(max(hidden))
         return self._units(space)[-1].size, *hidden
 
-    def inputs(self, space: gym.Space[Any]) -> Features:
-        """The inputs of the first layer as features: observations in their units."""
-        return composed(observation_shape(space), *self._units(space))
+    def inputs(self, space: gym.Space[Any]) -> Callable[[Any], Matrix]:
+        """From rows of observations to the inputs of the first layer, which are in their units."""
+        if table_basis(space) is not None:
+            return composed(observation_shape(space), *self._units(space)).__call__
+        mean, std = np.asarray(self.mean), np.asarray(self.std)
+        return lambda seen: (seen.reshape(len(seen), -1) - mean) / std
+
+    def scaled_to(self, seen: Matrix) -> Network:
+        """The same network in units of the standard deviation of observations, shape (N, d)."""
+        mean, std = seen.mean(axis=0), seen.std(axis=0)
+        std = np.where(std > 1e-9 * np.abs(mean), std, 1.0)  # some numbers may never change
+        return replace(self, mean=mean.tolist(), std=std.tolist())
 
     def numbers(self, space: gym.Space[Any]) -> Vector:
         """The weights of all layers in one vector: for each b, then the rows of M."""

@@ -18,6 +18,7 @@ Q-learning. AAAI. M. Gallici et al. (2025). Simplifying deep temporal difference
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -37,7 +38,7 @@ except ImportError as error:
         f"learning a network needs JAX and Optax ({error}): pip install 'rblspi[deep]'"
     ) from error
 
-from rblspi.core.types import Integers, Vector
+from rblspi.core.types import Integers, Mask, Vector
 from rblspi.features.network import count, split
 
 #: step size of Adam
@@ -87,6 +88,15 @@ def train(learner: Learner, sizes: Sequence[int], batches: Batches) -> Learner:
     found, updates = _train(weights, np.int32(learner.updates[0]), single)
     latest, average, first, second = (joined(part) for part in found)
     return Learner(latest, average, first, second, np.array([int(updates)]))
+
+
+def unit_of_values(rewards: Vector, terminated: Mask, discount: float) -> float:
+    """The deviation of sum_t p^t r_t with independent r_t of mean square m: (m/(1-p^2))^1/2.
+
+    Here p = gamma (1 - q), where q is the share of transitions that terminate.
+    """
+    going = discount * (1.0 - float(np.mean(terminated)))
+    return math.sqrt(float(np.mean(rewards**2)) / max(1.0 - going**2, 1e-6))
 
 
 def joined(layers: Any) -> Vector:

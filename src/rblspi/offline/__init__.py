@@ -11,6 +11,7 @@ from rblspi.offline.lspi import BLSPI, LSPI
 from rblspi.offline.lstd import BLSTD, LSTD
 from rblspi.offline.off_policy import PolicyValue, policy_value
 from rblspi.offline.policy_iteration import ConvergenceWarning, Iteration
+from rblspi.offline.sl_lstd import SLLSTD
 from rblspi.offline.support import Coverage, Finding, coverage, support
 from rblspi.offline.trust import TrustReport, trust
 from rblspi.offline.values import value_posterior
@@ -22,6 +23,7 @@ __all__ = [
     "GPTD",
     "LSPI",
     "LSTD",
+    "SLLSTD",
     "Comparison",
     "ConvergenceWarning",
     "Coverage",

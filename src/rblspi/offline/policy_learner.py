@@ -12,13 +12,14 @@ import numpy as np
 from rblspi.core import check
 from rblspi.data.dataset import Dataset
 from rblspi.data.transitions import Transitions
-from rblspi.features import BasisLike
-from rblspi.offline.accumulation import Data, over_chunks
+from rblspi.features import BasisLike, Network
+from rblspi.offline.accumulation import Data, first_rows, over_chunks
 from rblspi.offline.estimator import Estimator
+from rblspi.offline.learnt_basis import learnt_network
 from rblspi.offline.model_selection import Selection, candidates, select
 from rblspi.offline.off_policy import policy_value
 from rblspi.offline.policy_iteration import ConvergenceWarning, Iteration, OnIteration
-from rblspi.offline.problem import Problem
+from rblspi.offline.problem import Problem, observed_space
 
 
 class PolicyLearner(Estimator):
@@ -86,6 +87,9 @@ class PolicyLearner(Estimator):
 
     def _basis_and_actions(self, chunks: Iterable[Transitions]) -> tuple[BasisLike, int | None]:
         actions, self.selection_ = self._number_of_actions(chunks), None
+        if isinstance(self.basis, Network) and self.basis.weights is None:
+            log, space = first_rows(chunks), self.observation_space or observed_space(chunks)
+            return learnt_network(self.basis, log, actions, self.discount, space), actions
         if self.basis is not None:
             return self.basis, actions
         self.selection_ = select(chunks, actions, self.discount, self.observation_space)

@@ -6,7 +6,7 @@ Beside its pseudocode:
     2       for every step: a = argmax_a phi(s)'theta_a, or with probability epsilon any    `act`
     3       64 times: sample 128 rows of the memory; make transitions over up to three
             steps of them; a step of double Q-learning              `_sample`, `double_q.train`
-    4       phi and theta are those of the slowly averaged weights  `_act_by_average`
+    4       phi and theta are those of the slowly averaged weights  `_renew`
 
 Whenever the memory has doubled, the units of observations and values are set again (`_rescale`).
 The weights are adapted, so that the values stay the same.
@@ -24,10 +24,10 @@ from numpy.typing import ArrayLike
 from rblspi.core.check import LARGEST_COUNT
 from rblspi.core.compiled import jit_inlined
 from rblspi.core.types import Allowed, Integers, Vector
-from rblspi.environments.spaces import states_of
 from rblspi.features import BasisLike, Network, as_basis
+from rblspi.features.default import table_basis
 from rblspi.features.network import as_text, count, split
-from rblspi.model.double_q import Batches, Learner, train
+from rblspi.model.double_q import Batches, Learner, train, unit_of_values
 from rblspi.online.agent import Agent, Cost
 from rblspi.policies.choice import epsilon_greedy
 from rblspi.rollout.loop import AgentFunctions
@@ -161,18 +161,23 @@ class DeepQ(Agent):
     def _plan(self) -> None:
         """Lines 3 and 4 for all blocks that are over: copies of an environment may fill several."""
         counters, memory = self.state.counters, self.session.memory
+        blocks = int(counters[TRANSITIONS] - counters[LEARNT_AT]) // BLOCK
         if memory.size >= BATCH:
-            self._rescale()
+            rescaled = self._rescale()
             if self.state.unit[0]:
-                for _ in range((counters[TRANSITIONS] - counters[LEARNT_AT]) // BLOCK):
+                for _ in range(blocks):
                     self._learn_block()
-                self._act_by_average()
-        counters[LEARNT_AT] += (counters[TRANSITIONS] - counters[LEARNT_AT]) // BLOCK * BLOCK
-        done = min(counters[TRANSITIONS] / EXPLORING_STEPS, 1.0)
-        self.state.epsilon[0] = 1.0 + done * (LEAST_EPSILON - 1.0)
+                self._renew(rescaled)
+        counters[LEARNT_AT] += blocks * BLOCK
         if memory.room < BLOCK + self.session.copies:
             newest = np.arange(memory.size) >= (1.0 - KEPT_SHARE) * memory.size
             memory.retain(newest)
+
+    def _renew(self, rescaled: bool) -> None:
+        """Line 4, and how likely a random action is; at once, if the units have changed."""
+        self._act_by_average()
+        done = min(float(self.state.counters[TRANSITIONS]) / EXPLORING_STEPS, 1.0)
+        self.state.epsilon[0] = 1.0 + done * (LEAST_EPSILON - 1.0)
 
     def _learn_block(self) -> None:
         learner = train(self.state.learner, self._sizes, self._sample())
@@ -208,23 +213,22 @@ class DeepQ(Agent):
 
     # Units --------------------------------------------------------------------------------
 
-    def _rescale(self) -> None:
+    def _rescale(self) -> bool:
         """When the memory has doubled, or at last a reward was not 0, set the units again."""
         seen, before = (int(self.state.counters[i]) for i in (TRANSITIONS, LEARNT_AT))
         doubled = seen.bit_length() > max(before, BATCH - 1).bit_length()
-        if doubled or not self.state.unit[0]:
+        due = doubled or not self.state.unit[0]
+        if due:
             self._rescale_values()
-            if states_of(self.env.observation_space) is None:
+            if self.state.unit[0] and table_basis(self.env.observation_space) is None:
                 self._rescale_observations()
+        return due
 
     def _rescale_values(self) -> None:
-        """The deviation of sum_t p^t r_t with independent r_t of mean square m: (m/(1-p^2))^1/2.
-
-        Here p = gamma (1 - q), where q is the share of transitions that terminate.
-        """
+        """Values are `unit_of_values` times those of the network."""
         memory, state = self.session.memory.kept(), self.state
-        going = self.discount * (1.0 - float(np.mean(memory.ends == TERMINATED)))
-        size = math.sqrt(float(np.mean(memory.rewards**2)) / max(1.0 - going**2, 1e-6))
+        size = unit_of_values(memory.rewards, memory.ends == TERMINATED, self.discount)
+        size = size or float(state.unit[0])
         if state.unit[0]:
             last = self.actions * self.features.size
             for weights in (state.learner.latest, state.learner.average):
@@ -233,18 +237,15 @@ class DeepQ(Agent):
 
     def _rescale_observations(self) -> None:
         """With x = (s - mean) / std, x M + b stays the same in new units; random M may change."""
-        seen = self.session.memory.kept().observations
-        mean, std = seen.mean(axis=0), seen.std(axis=0)
-        std = np.where(std > 1e-9 * np.abs(mean), std, 1.0)
-        if self.basis.weights is not None:
-            old_mean, old_std = (
-                np.broadcast_to(part, mean.shape) for part in (self.basis.mean, self.basis.std)
-            )
-            for weights in (self.state.learner.latest, self.state.learner.average):
-                bias, matrix = next(split(weights, self._sizes))
-                bias += ((mean - old_mean) / old_std) @ matrix
-                matrix *= (std / old_std)[:, None]
-        self.basis = replace(self.basis, mean=mean.tolist(), std=std.tolist())
+        before = self.basis
+        self.basis = before.scaled_to(self.session.memory.kept().observations)
+        if before.weights is None:
+            return
+        mean, std = np.asarray(self.basis.mean), np.asarray(self.basis.std)
+        for weights in (self.state.learner.latest, self.state.learner.average):
+            bias, matrix = next(split(weights, self._sizes))
+            bias += ((mean - before.mean) / before.std) @ matrix
+            matrix *= np.broadcast_to(std / before.std, len(matrix))[:, None]
 
     def cost(self) -> Cost:
         """Approximate cost of learning: five passes through the network for a transition."""
