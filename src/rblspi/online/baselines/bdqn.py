@@ -25,7 +25,7 @@ from rblspi.online.deep_q import LEARNT_AT, TRANSITIONS, DeepQ
 from rblspi.online.last_layer import REGRESSED, LastLayer, regress
 from rblspi.policies.choice import epsilon_greedy
 from rblspi.rollout.loop import AgentFunctions
-from rblspi.rollout.transition import Transition, ends_episode
+from rblspi.rollout.memory import Transition, ends_episode
 
 #: steps between two regressions, each of which takes as long as some hundred steps
 REGRESS_EVERY = 1000
