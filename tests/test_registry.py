@@ -51,8 +51,8 @@ def test_settings_are_the_arguments_that_have_no_place_of_their_own():
 def test_an_unknown_name_suggests_the_nearest():
     with pytest.raises(ValueError, match=r"no algorithm is called 'rblpsi': did you mean rblspi"):
         algorithm("rblpsi")
-    with pytest.raises(ValueError, match=r"no algorithm is called 'dqn': choose from rblspi"):
-        algorithm("dqn")
+    with pytest.raises(ValueError, match=r"no algorithm is called 'sarsa': choose from rblspi"):
+        algorithm("sarsa")
 
 
 def test_an_unknown_setting_suggests_the_nearest():
