@@ -29,6 +29,7 @@ import numpy as np
 
 from benchmarks import regret
 from rblspi import (
+    CTBRL,
     LBRL,
     LSVIUCB,
     OPSRL,
@@ -37,7 +38,10 @@ from rblspi import (
     RLSVI,
     Agent,
     FittedRmax,
+    OnlineLSPI,
+    OptimisticLSVI,
     RmaxLSPI,
+    evaluate,
 )
 from rblspi.environments.deep_sea import BAD
 from rblspi.environments.river_swim import RiverSwim
@@ -50,6 +54,9 @@ AGENTS: dict[str, type[Agent]] = {
     "Rmax-LSPI": RmaxLSPI,
     "RLSVI": RLSVI,
     "LBRL": LBRL,
+    "CTBRL": CTBRL,
+    "optimistic LSVI": OptimisticLSVI,
+    "online LSPI": OnlineLSPI,
     "Fitted R-max": FittedRmax,
     "RBLSPI": RBLSPI,
 }
@@ -129,6 +136,11 @@ def latest_return(agent: Agent, episodes: int) -> float:
     return float(agent.episodes[-20:, 1].mean())
 
 
+def greedy_length(agent: Agent, steps: int) -> float:
+    """The mean length of 20 episodes by the best estimate after so many steps."""
+    return float(evaluate(agent.learn(steps), episodes=20).lengths.mean())
+
+
 def _sea(size: int, episodes: int, **more: Any) -> Problem:
     goal = f"solved within {episodes:,} episodes"
     arguments = {"size": size}
@@ -141,6 +153,10 @@ def _sea(size: int, episodes: int, **more: Any) -> Problem:
 TABLES = ("OPSRL", "PSRL")
 SMALL = ("OPSRL", "PSRL", "LSVI-UCB", "Rmax-LSPI", "RLSVI", "RBLSPI")
 FAST = ("OPSRL", "PSRL", "LSVI-UCB", "Rmax-LSPI", "RBLSPI")
+CONTINUOUS = (
+    *("Fitted R-max", "optimistic LSVI", "CTBRL", "LBRL", "RLSVI", "LSVI-UCB", "Rmax-LSPI"),
+    *("RBLSPI", "online LSPI"),
+)
 PROBLEMS = {
     "DeepSea 10": _sea(10, 100, agents=SMALL),
     "DeepSea 20": _sea(20, 300, agents=("OPSRL", "PSRL", "RBLSPI")),
@@ -181,6 +197,20 @@ PROBLEMS = {
         lambda x: x >= 100,
         *("rblspi/CartPoleSwingUp-v0", {}, 300, ("Fitted R-max", "LBRL", "RBLSPI")),
         seeds=2,
+    ),
+    "sparse mountain car": Problem(
+        greedy_length,
+        "at the goal within 200 steps on average, after 3,000 steps",
+        lambda x: x <= 200,
+        *("rblspi/SparseMountainCar-v0", {}, 3000, CONTINUOUS),
+        seeds=5,
+    ),
+    "pendulum": Problem(
+        greedy_length,
+        "balanced for 2,000 of 3,000 steps on average, after 1,000 steps",
+        lambda x: x >= 2000,
+        *("rblspi/InvertedPendulum-v0", {}, 1000, CONTINUOUS),
+        seeds=5,
     ),
     # A grid blurs what moves a tenth of a cell in a step: actions are held for a tenth of a second,
     # in which the best reward is 10.
