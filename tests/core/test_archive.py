@@ -37,11 +37,6 @@ def test_what_is_written_is_read(path):
     assert archive.kind_of(path) == "test"
 
 
-def test_numpy_reads_it_as_well(path):
-    with np.load(path) as found:
-        np.testing.assert_array_equal(found["matrix"], ARRAYS["matrix"])
-
-
 def test_numbers_of_numpy_are_numbers_and_other_objects_are_named(tmp_path):
     given = {"a": np.float64(0.1), "b": np.int64(3), "c": np.arange(2), "d": Path("x")}
     archive.write(tmp_path / "x", "test", 1, given, {})

@@ -52,17 +52,6 @@ def test_discrete_states_are_whole_numbers(env, shape):
     assert log.observations.shape == (100, *shape)
 
 
-def test_a_policy_acts():
-    log = whole("rblspi/CartPole-v0", 100, lambda observation: int(observation[2] > 0))
-    np.testing.assert_array_equal(log.actions, log.observations[:, 2] > 0)
-
-
-def test_wrappers_are_not_bypassed():
-    env = gym.wrappers.TransformReward(gym.make("rblspi/MountainCar-v0"), lambda r: 10 * r)
-    log = whole(env, 10)
-    np.testing.assert_array_equal(log.rewards, -10.0)
-
-
 def test_faulty_requests_are_refused():
     with pytest.raises(ValueError, match="needs transitions or episodes"):
         next(collect("CartPole-v1"))

@@ -97,12 +97,6 @@ def test_a_given_truncation_is_taken_as_it_is():
         walk(truncated=[0] * 5)
 
 
-def test_a_single_row_is_not_cut_short():
-    one = Transitions.from_arrays([[0.0, 1.0]], [0], [0.0], [[1.0, 1.0]], [False])
-    assert one.truncated.tolist() == [False]
-    assert one.starts().tolist() == [True]
-
-
 @pytest.mark.parametrize(
     ("terminated", "starts"), [([], [0, 3]), ([2], [0, 3]), ([0, 4, 5], [0, 1, 3, 5])]
 )

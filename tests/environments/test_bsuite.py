@@ -90,11 +90,6 @@ def test_a_seed_repeats_an_episode_and_a_vector_is_flat(board):
     assert starts[0].shape == (6,)
 
 
-def test_what_has_no_table_is_refused(board):
-    with pytest.raises(ValueError, match="cartpole/0 has no table"):
-        BsuiteEnvironment("cartpole/0", table=True)
-
-
 def test_a_board_of_catch_is_the_ball_and_the_paddle():
     seen = set()
     for ball in range(9 * 5):

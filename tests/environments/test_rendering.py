@@ -57,24 +57,6 @@ def test_the_view_puts_points_where_they_belong_and_keeps_circles_round():
     assert len(columns) == pytest.approx(24, abs=1)
 
 
-def test_lines_texts_and_translucent_fills_leave_ink():
-    for draw in (
-        lambda canvas: canvas.line([(5, 5), (50, 50)], "black", 3),
-        lambda canvas: canvas.line([(5, 5), (50, 50)], "black", 1, dash=4),
-        lambda canvas: canvas.text((30, 30), "0.5", 20, "black"),
-        lambda canvas: canvas.polygon([(5, 5), (50, 5), (50, 50)], outline="black"),
-        lambda canvas: canvas.polygon([(5, 5), (50, 5), (50, 50)], fill=("black", 0.4)),
-    ):
-        canvas = Canvas(60, 60, background="white")
-        draw(canvas)
-        assert canvas.picture().min() < 160
-
-
-def test_an_empty_view_is_refused():
-    with pytest.raises(ValueError, match="is empty"):
-        Canvas(30, 30).view(1.0, 1.0, 0.0, 1.0)
-
-
 def test_shapes_are_turned_then_moved():
     np.testing.assert_allclose(
         placed(box(2.0, 1.0), (10.0, 20.0), np.pi / 2),

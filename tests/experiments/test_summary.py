@@ -12,10 +12,6 @@ def test_block_means_by_hand():
     np.testing.assert_array_equal(block_means(values, 2), [[2, 6], [2, 4]])
 
 
-def test_fewer_episodes_than_a_block_make_one_block():
-    np.testing.assert_array_equal(block_means([[1, 2, 6]], 100), [[3]])
-
-
 def test_the_mean_and_its_interval_are_those_of_scipy():
     values = RNG.normal(5, 2, size=(13, 300))
     summary = summarise(values, 100)

@@ -8,7 +8,7 @@ from gymnasium.vector import SyncVectorEnv
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rblspi import FQI, LSPI, LSTD, RBLSPI, OneHot, OnlineLSPI, evaluate
+from rblspi import FQI, LSPI, RBLSPI, OneHot, OnlineLSPI, evaluate
 from rblspi.data import DataError, Transitions, read_log
 from rblspi.data.transitions import concatenated
 from rblspi.rollout import collect
@@ -96,11 +96,3 @@ def test_a_log_knows_which_actions_were_allowed_next(tmp_path):
     episodes = {"episode": [0, 0], "state": [1, 2], "action": [0, 1], "reward": [0, 0]}
     with pytest.raises(DataError, match=r"which actions are allowed .* from rows of tran"):
         read_log(episodes | {"next_allowed": [[1, 0], [1, 1]]})
-
-
-def test_policies_that_take_forbidden_actions_are_refused():
-    (log,) = collect(Masked([[1, 0, 0]] * STATES), 50, seed=0)
-    with pytest.raises(ValueError, match="where next_allowed forbids it"):
-        LSTD(OneHot(), ACTIONS, observation_space=Discrete(STATES)).fit(
-            log, lambda observations: np.full(len(observations), 2)
-        )
