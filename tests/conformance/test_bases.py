@@ -4,13 +4,9 @@ A basis that is added to the registry is tested here with its default arguments,
 the `SPACES` that it takes. `VARIANTS` has further arguments.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import fields
-from pathlib import Path
-from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -27,15 +23,14 @@ from rblspi import (
     RBFGrid,
     TileCoding,
 )
-from rblspi.core.types import Array
-from rblspi.features import BASES, Basis, basis_from_settings, basis_from_text, basis_to_text
+from rblspi.features import BASES, basis_from_settings, basis_from_text, basis_to_text
 from rblspi.features.network import as_text
 from tests.support.values import any_policy
 
 BOX = gym.spaces.Box(np.array([-1.2, -1.0, 0.0]), np.array([0.5, 1.0, 2.0]), dtype=np.float64)
 CELLS = gym.spaces.MultiDiscrete([4, 3], start=[-1, 2])
 SPACES = (BOX, CELLS)
-VARIANTS: list[tuple[Basis, gym.Space[Any]]] = [
+VARIANTS = [
     (RBFGrid((3, 2, 4), width=(1.0, 0.7, 2.0)), BOX),
     (RBFGrid(3, centres="edge"), BOX),
     (RBFGrid((3, 2, 4), angles=(0, 2)), BOX),
@@ -55,7 +50,7 @@ VARIANTS: list[tuple[Basis, gym.Space[Any]]] = [
 ]
 
 
-def first_space(basis: Basis) -> gym.Space[Any]:
+def first_space(basis):
     """The first space that the basis takes."""
     for space in SPACES:
         try:
@@ -73,7 +68,7 @@ every_basis = pytest.mark.parametrize(
 by_name = pytest.mark.parametrize("name", BASES)
 
 
-def observations(space: gym.Space[Any], count: int = 200) -> Array:
+def observations(space, count=200):
     """Observations inside the space and some way outside of it, shape (count, ...)."""
     rng = np.random.default_rng(1)
     if isinstance(space, gym.spaces.Box):
@@ -82,17 +77,17 @@ def observations(space: gym.Space[Any], count: int = 200) -> Array:
 
 
 @every_basis
-def test_compiled_equals_plain_source(basis: Basis, space: gym.Space[Any]) -> None:
+def test_compiled_equals_plain_source(basis, space):
     features = basis.build(space)
     assert features.compiled
-    plain = features._replace(function=features.function.py_func)  # type: ignore[attr-defined]
+    plain = features._replace(function=features.function.py_func)
     assert not plain.compiled
     seen = observations(space, 20)
     np.testing.assert_allclose(features(seen), plain(seen), rtol=1e-15, atol=1e-300)
 
 
 @every_basis
-def test_a_batch_equals_its_rows_to_the_bit(basis: Basis, space: gym.Space[Any]) -> None:
+def test_a_batch_equals_its_rows_to_the_bit(basis, space):
     features, seen = basis.build(space), observations(space, 50)
     values = features(seen)
     assert values.shape == (50, features.size)
@@ -100,7 +95,7 @@ def test_a_batch_equals_its_rows_to_the_bit(basis: Basis, space: gym.Space[Any])
 
 
 @every_basis
-def test_every_entry_is_written_and_nothing_beyond(basis: Basis, space: gym.Space[Any]) -> None:
+def test_every_entry_is_written_and_nothing_beyond(basis, space):
     features = basis.build(space)
     frame = np.empty(features.size + 8)
     for observation in observations(space):
@@ -114,8 +109,8 @@ def test_every_entry_is_written_and_nothing_beyond(basis: Basis, space: gym.Spac
 @every_basis
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
 def test_compiled_code_stays_within_its_arrays_on_observations_that_are_not_finite(
-    basis: Basis, space: gym.Space[Any], bad: float
-) -> None:
+    basis, space, bad
+):
     features = basis.build(space)
     frame, observation = np.full(features.size + 8, 7.0), np.zeros(features.input_size)
     observation[0] = bad
@@ -125,9 +120,7 @@ def test_compiled_code_stays_within_its_arrays_on_observations_that_are_not_fini
 
 
 @every_basis
-def test_the_weights_of_the_constant_function_give_one_everywhere(
-    basis: Basis, space: gym.Space[Any]
-) -> None:
+def test_the_weights_of_the_constant_function_give_one_everywhere(basis, space):
     features = basis.build(space)
     assert features.constant is not None
     seen = np.array([space.sample() for _ in range(50)])
@@ -135,9 +128,7 @@ def test_the_weights_of_the_constant_function_give_one_everywhere(
 
 
 @every_basis
-def test_an_onnx_graph_has_the_same_values_and_actions(
-    basis: Basis, space: gym.Space[Any], tmp_path: Path
-) -> None:
+def test_an_onnx_graph_has_the_same_values_and_actions(basis, space, tmp_path):
     pytest.importorskip("onnx", reason="onnx is not installed")
     runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
     policy = any_policy(basis, space)
@@ -160,7 +151,7 @@ def test_an_onnx_graph_has_the_same_values_and_actions(
 
 
 @every_basis
-def test_it_comes_back_from_its_settings_and_from_text(basis: Basis, space: gym.Space[Any]) -> None:
+def test_it_comes_back_from_its_settings_and_from_text(basis, space):
     again = basis_from_settings(json.loads(json.dumps(basis.settings())))
     assert again == basis
     assert hash(again) == hash(basis)
@@ -170,7 +161,7 @@ def test_it_comes_back_from_its_settings_and_from_text(basis: Basis, space: gym.
 
 
 @by_name
-def test_it_is_known_by_its_name_and_says_what_it_is(name: str) -> None:
+def test_it_is_known_by_its_name_and_says_what_it_is(name):
     basis = BASES[name]()
     assert basis_from_text(name) == basis
     assert basis.settings()["basis"] == name
@@ -180,7 +171,7 @@ def test_it_is_known_by_its_name_and_says_what_it_is(name: str) -> None:
 
 @by_name
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_dimensions_without_bounds_need_some(name: str, dtype: Any) -> None:
+def test_dimensions_without_bounds_need_some(name, dtype):
     if not {"low", "high"} <= {field.name for field in fields(BASES[name])}:
         pytest.skip("it has no bounds")
     infinite = np.inf if dtype is np.float64 else np.finfo(dtype).max
@@ -188,5 +179,5 @@ def test_dimensions_without_bounds_need_some(name: str, dtype: Any) -> None:
     space = gym.spaces.Box(-high, high, dtype=dtype)
     with pytest.raises(ValueError, match=r"dimensions \[1\] have no bounds.*low=\[-1.0, -1.0\]"):
         BASES[name]().build(space)
-    bounded: Any = BASES[name]
+    bounded = BASES[name]
     assert np.isfinite(bounded(low=[-1.0, -3.0], high=[1.0, 3.0]).build(space)([0.5, 9.0])).all()

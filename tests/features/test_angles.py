@@ -1,9 +1,5 @@
 """Angles are found in what was seen, and become one number."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -16,13 +12,13 @@ TURNS = RNG.uniform(-np.pi, np.pi, 50)
 REST = RNG.uniform(-1.0, 1.0, (50, 2))
 
 
-def found(seen: Any, high: Any = ONE) -> Any:
+def found(seen, high=ONE):
     return find_angles(-high, high, lambda: np.asarray(seen, np.float64))
 
 
 @pytest.mark.parametrize("high", [ONE, FREE])
 @pytest.mark.parametrize("waves", [(np.cos, np.sin), (np.sin, np.cos)])
-def test_neighbours_on_the_unit_circle_are_an_angle(high: Any, waves: Any) -> None:
+def test_neighbours_on_the_unit_circle_are_an_angle(high, waves):
     pair = np.stack([wave(TURNS) for wave in waves], axis=1)
     for exact in (pair, pair.astype(np.float32)):
         assert found(np.column_stack([REST, exact]), high) == ((2, 3),)
@@ -30,27 +26,27 @@ def test_neighbours_on_the_unit_circle_are_an_angle(high: Any, waves: Any) -> No
         assert found(np.column_stack([REST[:, 0], exact, REST[:, 1]]), high) == ((1, 2),)
 
 
-def test_neighbours_that_are_not_quite_on_it_are_not() -> None:
+def test_neighbours_that_are_not_quite_on_it_are_not():
     pair = np.stack([np.cos(TURNS), np.sin(TURNS)], axis=1)
     pair[7, 0] += 1e-4
     assert found(np.column_stack([REST, pair])) == ()
 
 
-def test_indicators_and_constants_lie_on_the_unit_circle_and_are_no_angle() -> None:
+def test_indicators_and_constants_lie_on_the_unit_circle_and_are_no_angle():
     indicators = np.eye(2)[RNG.integers(0, 2, 50)]
     constants = np.tile([0.6, 0.8], (50, 1))
     assert found(np.column_stack([indicators, constants])) == ()
 
 
-def test_nothing_is_looked_at_where_bounds_leave_no_room_for_a_pair() -> None:
-    def scout() -> Any:
+def test_nothing_is_looked_at_where_bounds_leave_no_room_for_a_pair():
+    def scout():
         raise AssertionError("it was called")
 
     high = np.array([1.0, np.pi, 1.0, 0.5])
     assert find_angles(-high, high, scout) == (1,)
 
 
-def test_coordinates_and_components() -> None:
+def test_coordinates_and_components():
     rows = np.column_stack([REST[:, 0], np.cos(TURNS), np.sin(TURNS), REST[:, 1]])
     wanted = np.column_stack([REST[:, 0], TURNS, REST[:, 1]])
     np.testing.assert_allclose(coordinates_of(rows, np.array([LINE, PAIR, LINE])), wanted)

@@ -6,13 +6,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from rblspi.features import (
-    Fourier,
-    OneHot,
-    Polynomial,
-    RBFGrid,
-    TileCoding,
-)
+from rblspi.features import Fourier, OneHot, Polynomial, RBFGrid, TileCoding
 
 PLANE = gym.spaces.Box(np.array([-1.2, -0.07]), np.array([0.5, 0.07]), dtype=np.float64)
 CHAIN = gym.spaces.Discrete(20)

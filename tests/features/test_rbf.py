@@ -43,11 +43,7 @@ def test_equals_the_formula(cells, centres, width):
 
 
 @settings(deadline=None, max_examples=200)
-@given(
-    st.integers(1, 60),
-    st.floats(0.005, 20.0),
-    st.floats(-1e4, 1e4),
-)
+@given(st.integers(1, 60), st.floats(0.005, 20.0), st.floats(-1e4, 1e4))
 @example(19, 0.005, 2.0**-14)  # the centre in the middle is exactly 0
 def test_equals_the_formula_far_outside_and_for_all_widths(cells, width, observation):
     """Nothing overflows, and the difference is what rounding the distance alone would make.

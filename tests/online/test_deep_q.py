@@ -1,9 +1,5 @@
 """Learning a network: the learner against its equations, and what `DeepQ` does around it."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -31,7 +27,7 @@ SPACE = gym.spaces.Box(-1.0, 1.0, (2,), np.float64)
 SIZES = (2, 6, 4, 3)
 
 
-def batches(updates: int, **given: Any) -> Batches:
+def batches(updates, **given):
     rng, shape = np.random.default_rng(0), (updates, 16)
     usual = {
         "inputs": rng.standard_normal((*shape, 2)),
@@ -44,13 +40,13 @@ def batches(updates: int, **given: Any) -> Batches:
     return Batches(**usual | given)
 
 
-def learner() -> Learner:
+def learner():
     hidden = Network(SIZES[1:-1]).numbers(SPACE)
     assert len(hidden) == count(SIZES[:-1])
     return Learner.of(hidden, SIZES)
 
 
-def test_the_first_step_of_adam_has_its_size_and_the_average_follows() -> None:
+def test_the_first_step_of_adam_has_its_size_and_the_average_follows():
     """With values of 0 at first, only the last layer has a gradient, and a step is its sign."""
     before, after = learner(), train(learner(), SIZES, batches(1))
     step = after.latest - before.latest
@@ -63,7 +59,7 @@ def test_the_first_step_of_adam_has_its_size_and_the_average_follows() -> None:
     assert after.updates == 1
 
 
-def test_updates_in_one_call_are_those_of_several() -> None:
+def test_updates_in_one_call_are_those_of_several():
     whole, parts, data = learner(), learner(), batches(6)
     whole = train(whole, SIZES, data)
     for i in range(0, 6, 2):
@@ -72,7 +68,7 @@ def test_updates_in_one_call_are_those_of_several() -> None:
         np.testing.assert_array_equal(one, other)
 
 
-def test_only_allowed_actions_count_ahead() -> None:
+def test_only_allowed_actions_count_ahead():
     """The value of a forbidden action is as large as one likes."""
     start, allowed = learner(), np.ones((1, 16, 3), np.bool_)
     allowed[..., 2] = False
@@ -85,7 +81,7 @@ def test_only_allowed_actions_count_ahead() -> None:
     np.testing.assert_array_equal(*found)
 
 
-def test_a_network_has_the_values_that_the_learner_has() -> None:
+def test_a_network_has_the_values_that_the_learner_has():
     """Compiled features in float64 against JAX in float32."""
     learnt = train(learner(), SIZES, batches(100)).average
     inputs = np.random.default_rng(1).standard_normal((20, 2))
@@ -95,7 +91,7 @@ def test_a_network_has_the_values_that_the_learner_has() -> None:
     np.testing.assert_allclose(values, action_values(layers, inputs), rtol=1e-5, atol=1e-6)
 
 
-def test_transitions_over_several_steps_end_with_their_episode() -> None:
+def test_transitions_over_several_steps_end_with_their_episode():
     memory = new_memory(8, 1, 2)
     memory.counters[:] = (7, 3, 7)
     memory.episodes[:7] = (1, 2, 1, 2, 1, 2, 3)  # of two copies, whose rows alternate
@@ -109,7 +105,7 @@ def test_transitions_over_several_steps_end_with_their_episode() -> None:
     np.testing.assert_array_equal(found.discounts, (0, 0.125, 0, 0.25, 0, 0.5, 0.5))
 
 
-def test_values_stay_the_same_in_other_units() -> None:
+def test_values_stay_the_same_in_other_units():
     agent = DeepQ("CartPole-v1", Network((6, 4)), seed=0).learn(BATCH + 2 * BLOCK)
     seen = agent.session.memory.kept().observations[:20].copy()
     agent._rescale_values()
@@ -125,7 +121,7 @@ def test_values_stay_the_same_in_other_units() -> None:
     np.testing.assert_allclose(agent.policy().values(seen), before, rtol=1e-5)  # of float32
 
 
-def test_a_full_memory_keeps_the_newest_and_learns_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_memory_keeps_the_newest_and_learns_on(monkeypatch):
     monkeypatch.setattr(DeepQ, "most_remembered", 10 * BATCH)
     agent = DeepQ("CartPole-v1", Network(4), seed=0).learn(2000)
     memory = agent.session.memory
@@ -136,13 +132,13 @@ def test_a_full_memory_keeps_the_newest_and_learns_on(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.slow
-def test_it_learns_to_balance_a_pole() -> None:
+def test_it_learns_to_balance_a_pole():
     """Random actions have a return of about 22."""
     agent = DeepQ("CartPole-v1", Network((32, 32)), seed=1).learn(6000)
     assert evaluate(agent.policy(), episodes=10, seed=0).returns.mean() > 150.0
 
 
-def test_it_says_which_basis_and_observations_it_takes() -> None:
+def test_it_says_which_basis_and_observations_it_takes():
     with pytest.raises(TypeError, match=r"DeepQ learns its features.*use OptimisticLSVI"):
         DeepQ("CartPole-v1", lambda s: s)
     env = gym.make("CartPole-v1")
