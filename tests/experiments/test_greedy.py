@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from rblspi import evaluate
-from rblspi.experiments.definitions import Figure, Group, Panel, Run
+from rblspi.experiments.definitions import Run
 from rblspi.experiments.results import read
 from rblspi.experiments.results_store import Store
 from rblspi.experiments.runner import missing, run_all
 from rblspi.experiments.tasks import checkpoints, execute, make_agent
 from rblspi.plotting import page
-from tests.support.experiments import CURVES, one_thread
+from tests.support.experiments import CURVES, figure_of, one_thread
 
 pytestmark = pytest.mark.slow
 
@@ -39,8 +39,7 @@ def test_an_evaluation_changes_no_bit_of_the_run():
 
 def test_the_report_shows_the_greedy_policy_beside_the_training(tmp_path):
     assert EVALUATED.digest != PLAIN.digest
-    panel = Panel("", (EVALUATED, CURVES[2]))
-    figure = Figure("mine", "Mine", (Group("", (panel,)),))
+    figure = figure_of([EVALUATED, CURVES[2]])
     with Store(tmp_path / "results.sqlite") as store:
         run_all(missing(store, figure.curves, 2), store, one_thread, 1)
         result = read(store, figure)

@@ -4,16 +4,13 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure as Drawing
 
-from rblspi.experiments.definitions import Group, Panel
-from rblspi.experiments.results import CurveResult, FigureResult, read
-from rblspi.experiments.results_store import Store
-from rblspi.experiments.runner import missing, run_all
+from rblspi.experiments.results import CurveResult, FigureResult
 from rblspi.plotting import curves
 from rblspi.plotting.curves import _strokes
 from rblspi.plotting.page import write
 from rblspi.plotting.style import BASELINES, LEARNERS
 from rblspi.plotting.tables import CLIPPED
-from tests.support.experiments import CURVES, FIGURE, invented, one_thread, records
+from tests.support.experiments import CURVES, FIGURE, figure_of, invented, records
 from tests.support.third_party import installed
 
 
@@ -38,35 +35,16 @@ def test_a_figure_is_drawn_by_the_function_for_its_kind(tmp_path):
         write([result], tmp_path)
 
 
-def test_an_algorithm_of_another_package_is_run_and_drawn(tmp_path):
-    """It is registered as a baseline, so it is drawn like one."""
+def test_an_algorithm_of_another_package_is_drawn_as_it_is_registered(tmp_path):
+    other = replace(CURVES[0], algorithm="other", label="Other")
     with installed(tmp_path):
-        curves = (
-            CURVES[0],
-            replace(
-                CURVES[0], algorithm="other", settings={"prior_precision": 0.01}, label="Other"
-            ),
-        )
-        (group,) = FIGURE.groups
-        figure = replace(
-            FIGURE, groups=(replace(group, panels=(replace(group.panels[0], curves=curves),)),)
-        )
-        with Store(tmp_path / "results.sqlite") as store:
-            run_all(missing(store, curves, 2), store, one_thread, 1)
-            result = read(store, figure)
-        page = write([result], tmp_path / "report").read_text(encoding="utf-8")
-        strokes = _strokes(figure)
-    assert result[curves[1]].runs == 2
+        strokes = _strokes(figure_of([CURVES[0], other]))
     assert strokes["Other"] in BASELINES
     assert strokes["rblspi"] in LEARNERS
-    assert "Other" in page
 
 
 def test_any_number_of_curves_can_be_drawn():
-    (group,) = FIGURE.groups
-    curves = tuple(replace(CURVES[0], label=str(i)) for i in range(100))
-    panel = replace(group.panels[0], curves=curves)
-    figure = replace(FIGURE, groups=(replace(group, panels=(panel,)),))
+    figure = figure_of([replace(CURVES[0], label=str(i)) for i in range(100)])
     assert len(_strokes(figure)) == 100
 
 
@@ -98,6 +76,5 @@ def test_returns_have_no_known_bounds(tmp_path):
 
 def test_the_axes_are_as_long_as_the_longest_curve():
     short, long = CURVES[0], replace(CURVES[1], episodes=40)
-    panels = (Panel("long", (long,)), Panel("short", (short,)))
-    result = invented(replace(FIGURE, groups=(Group("", panels),)))
+    result = invented(figure_of([long], [short]))
     assert [ax.get_xlim()[1] > 40 for ax in curves.draw(result).axes] == [True, True]

@@ -30,7 +30,15 @@ READ = [
     replace(CURVES[0], arguments={"start": (-0.5, -0.5)}),
     curve(prior_precision=0.001, noise_precision=0.1, first_update=1, limit_ends=True),
 ]
-FIGURE = Figure("small", "A small figure", (Group("", (Panel("all", tuple(CURVES)),)),), block=4)
+
+
+def figure_of(*panels) -> Figure:
+    """A figure with the curves of each panel."""
+    shown = tuple(Panel(f"panel {i}", tuple(curves)) for i, curves in enumerate(panels))
+    return Figure("small", "A small figure", (Group("", shown),), block=4)
+
+
+FIGURE = figure_of(CURVES)
 
 #: a file that describes an experiment
 TOML = """
