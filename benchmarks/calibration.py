@@ -72,7 +72,7 @@ def run(folder: Path, name: str, seed: int) -> dict[str, float]:
     """Coverage and sharpness of one agent."""
     agent, true = learnt(folder, name, seed)
     start = time.process_time()
-    found = calibration_of(agent.value_posterior(), true)
+    found = calibration_of(agent.policy(), true)
     return numbers_of(found) | {"seconds": time.process_time() - start}
 
 

@@ -4,21 +4,21 @@
 
 collects a log of random actions in every environment, for some seeds, fits `BLSPI` to it with
 nothing chosen but the discount, and compares the intervals of its policy with simulated true
-values, three times: as the policy states them, as its file states them after it was saved, and by
-its posterior alone. For the values of the log's own policy, held-out episodes are compared with.
+values: as the policy states them, and by its posterior alone. For the values of the log's own
+policy, held-out episodes are compared with.
 What was found is kept in FOLDER/results.json: run again, it makes what is missing only.
 """
 
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.calibration import Results, arguments, main, numbers_of, table
 from rblspi.data.transitions import concatenated
 from rblspi.environments.lookup import make
 from rblspi.offline import BLSPI, ConvergenceWarning, calibrate_on_log
-from rblspi.policies import ValuePosterior
 from rblspi.rollout.calibration import calibration_of, true_values
 from rblspi.rollout.collect import collect
 
@@ -31,7 +31,6 @@ LOGS = {
 }
 STATED = {
     "": "as the policy states them",
-    " saved": "from its file",
     " posterior": "by the posterior alone",
     " held out": "the log's own policy, by held-out episodes",
 }
@@ -45,12 +44,11 @@ def run(folder: Path, name: str, seed: int) -> dict[str, float]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         learner = BLSPI(discount=discount, observation_space=space).fit(log)
-    values = learner.value_posterior(name)
-    true = true_values(values, name, seed=seed)
-    alone = ValuePosterior(values.policy, learner.posterior_)
+    policy = learner.policy(name)
+    true = true_values(policy, name, seed=seed)
+    alone = replace(policy, draws=None)
     kinds = {
-        "": calibration_of(values, true),
-        " saved": calibration_of(values.in_basis(), true),
+        "": calibration_of(policy, true),
         " posterior": calibration_of(alone, true),
         " held out": calibrate_on_log(log, discount=discount, observation_space=space),
     }

@@ -32,12 +32,12 @@ for where, observation in (("near the goal", [0.9, 0.9]), ("at the bottom left",
 # the agent has seldom been.
 
 diagonal = np.linspace(0.02, 0.98, 60)
-values = agent.action_values(np.column_stack([diagonal, diagonal]), samples=20)
+values = agent.action_values(np.column_stack([diagonal, diagonal]))
 best = values.mean.argmax(axis=1)
 with style.style():
     second, axes = plt.subplots(figsize=(6, 3), layout="constrained")
-    axes.plot(diagonal, values.samples[:, np.arange(60), best].T, color=style.SKY, lw=0.7)
+    axes.plot(diagonal, values.draws[:, np.arange(60), best].T, color=style.SKY, lw=0.7)
     axes.plot(diagonal, values.mean[np.arange(60), best], color=style.BLUE, lw=2, label="mean")
-    axes.plot([], [], color=style.SKY, label="20 draws")
+    axes.plot([], [], color=style.SKY, label="draws")
     axes.set(xlabel="x = y", ylabel="value of the best action")
     axes.legend()

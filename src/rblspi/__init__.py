@@ -57,7 +57,6 @@ if TYPE_CHECKING:
     from rblspi.online.rblspi import RBLSPI as RBLSPI
     from rblspi.policies import ActionValues as ActionValues
     from rblspi.policies import LinearPolicy as LinearPolicy
-    from rblspi.policies import ValuePosterior as ValuePosterior
     from rblspi.rollout import Calibration as Calibration
     from rblspi.rollout import Evaluation as Evaluation
     from rblspi.rollout import calibrate as calibrate
@@ -75,7 +74,7 @@ _MODULES = {
     "model.statistics": "Statistics",
     "online.agent": "Agent",
     "online.factory": "agent",
-    "policies": "ActionValues LinearPolicy ValuePosterior",
+    "policies": "ActionValues LinearPolicy",
     "rollout": "Calibration Evaluation calibrate evaluate",
 }
 _TARGETS = {

@@ -13,7 +13,6 @@ from rblspi.offline.episodes import episodes_of
 from rblspi.offline.importance_sampling import per_decision
 from rblspi.offline.model_selection import Judge
 from rblspi.offline.paths import first_states, follow
-from rblspi.offline.values import SecondEstimate
 from tests.support.logs import some_log
 from tests.support.values import values_by_log
 
@@ -78,8 +77,7 @@ def everything(log, basis):
         yield compare(policy, None, log, basis, actions, **settings)
         yield compare(policy, always(0), log, basis, actions, **settings)
         yield [finding.value for finding in trust(policy, log, **settings).findings]
-        found = values_by_log(log, policy, basis, actions, DISCOUNT)
-        yield from (found.posterior.mean, found.posterior.factor, found.basis_std)
+        yield from values_by_log(log, policy, basis, actions, DISCOUNT).value_draws[:2]
         yield Judge.of(log, actions, DISCOUNT).value(policy)
 
 
@@ -260,28 +258,6 @@ def test_an_interval_of_importance_sampling_knows_what_a_cut_episode_may_bring()
     )
     for row in every.rows:
         assert (row.mean, row.low, row.high) == pytest.approx((worth,) * 3, rel=1e-5), row.method
-
-
-def test_the_local_model_discounts_by_the_time_of_the_transitions_it_follows():
-    """On a line, steps to the left of 0 take twice as long as others."""
-    rng = np.random.default_rng(6)
-    s = np.sort(rng.uniform(-3.0, 3.0, 400))
-    log = timed_rows(
-        s[:, None],
-        np.zeros(400, int),
-        np.ones(400),
-        s[:, None] - 1.0,
-        s < -2.0,
-        s >= -2.0,
-        np.where(s < 0.0, 2.0, 1.0),
-    )
-    first = BLSTD(RBFGrid(5), 1, discount=DISCOUNT).fit(log, always(0))
-    second = SecondEstimate.of(log, always(0), first)
-    g, slow = DISCOUNT, DISCOUNT**2
-    # 1.5, 0.5 take 1 each; -0.5, -1.5 take 2; -2.5 is the last
-    expected = [1 + g * (1 + g * (1 + slow * (1 + slow))), 1 + slow]
-    for half in second.by_half(np.array([[1.5], [-1.5]])):
-        np.testing.assert_allclose(half[:, 0], expected, rtol=1e-9)
 
 
 def test_the_unit_of_time_does_not_matter():

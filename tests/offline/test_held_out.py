@@ -8,7 +8,6 @@ import pytest
 from rblspi.data.transitions import Transitions, concatenated
 from rblspi.offline import held_out
 from rblspi.offline.held_out import REGIONS, Future, calibrate_on_log, compare_by_region, regions
-from rblspi.offline.values import value_posterior
 from rblspi.policies import ActionValues
 from rblspi.rollout import collect
 from tests.support.chain import DISCOUNT, random_episodes
@@ -54,9 +53,13 @@ def test_the_error_of_a_mean_return_is_that_of_a_mean_over_episodes():
     rng = np.random.default_rng(1)
     means = rng.normal(size=12)
     returns, episodes = np.repeat(means, 5), np.repeat(np.arange(12), 5)
-    stated = ActionValues(np.zeros((60, 1)), np.ones((60, 1)), None)
+    stated = ActionValues(
+        np.zeros((60, 1)),
+        np.array([-1.0, 1.0])[:, None, None] * np.ones((60, 1)) / np.sqrt(2.0),
+        np.zeros(60),
+    )
     ((mean, std, truth, error),) = compare_by_region(stated, returns, episodes, np.zeros(60, int))
-    assert (mean, std) == (0.0, 1.0)
+    assert (mean, std) == (0.0, pytest.approx(1.0))
     assert truth == pytest.approx(means.mean())
     assert error == pytest.approx(means.std(ddof=1) / np.sqrt(12))
 
@@ -78,11 +81,14 @@ def test_other_units_of_the_rewards_change_units_alone(factor):
 
 
 def test_values_that_are_wrong_are_found_out(monkeypatch):
-    def wrong(*problem):
-        found = value_posterior(*problem)
-        return replace(found, posterior=replace(found.posterior, mean=found.posterior.mean + 5.0))
+    found = held_out._values_of_log
 
-    monkeypatch.setattr(held_out, "value_posterior", wrong)
+    def wrong(*problem):
+        policy = found(*problem)
+        draws = policy.value_draws
+        return replace(policy, weights=policy.weights + 5.0, draws=draws)
+
+    monkeypatch.setattr(held_out, "_values_of_log", wrong)
     result = calibrate_on_log(LOG, discount=DISCOUNT)
     assert result.verdict == "too sure: do not rely on the intervals"
 

@@ -6,7 +6,6 @@ from rblspi import LinearPolicy
 from rblspi.data.transitions import Transitions
 from rblspi.features import OneHot
 from rblspi.offline import BLSPI, coverage
-from rblspi.policies.values import narrowing
 from tests.support.chain import BASIS, DISCOUNT, STATES, in_proportion, random_episodes
 
 
@@ -73,16 +72,3 @@ def test_coverage_is_low_where_there_are_no_data():
     assert found.share == 0.5
     assert str(found).startswith("in 50.0% of 20 states the data say little")
     assert coverage(blspi, STATES[:10]).share == 0.0
-
-
-def test_data_say_little_unless_they_say_more_than_the_limits_of_values():
-    blspi = BLSPI(
-        OneHot(), 2, discount=0.0, prior_precision=1e-12, observation_space=Discrete(20)
-    ).fit(in_proportion())
-    x, actions = np.eye(20), np.zeros(20, np.int64)
-    std = blspi.posterior_.predict(x)[1][:, 0]
-    assert narrowing(blspi.posterior_, x, actions).max() < 1e-3  # a wide prior
-    limits = (0.0, 2.0 * np.sqrt(12.0) * std.max())  # twice as wide
-    np.testing.assert_allclose(
-        narrowing(blspi.posterior_, x, actions, limits), std / (2.0 * std.max()), rtol=1e-9
-    )

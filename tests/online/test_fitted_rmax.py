@@ -14,9 +14,10 @@ from rblspi import FittedRmax, Multilinear, RBFGrid, evaluate
 from rblspi.core import archive
 from rblspi.data.transitions import Transitions
 from rblspi.offline.fitted_q import attainable
+from rblspi.offline.grid_model import allowed_at
+from rblspi.offline.kernel_model import displacements, nearest, sweep
 from rblspi.online import agent_file
 from rblspi.online.fitted_rmax import PRECISION
-from rblspi.online.kernel_model import displacements, nearest, sweep
 from rblspi.rollout import collect
 from tests.support.agents import assert_resumes_to_the_bit, assert_same_bits
 from tests.support.textbook_fitted_rmax import Axis, backup
@@ -236,7 +237,7 @@ def test_forbidden_actions_are_not_bootstrapped_from() -> None:
     log = remembered(agent)
     only_first = np.zeros((log.size, agent.actions), np.bool_)
     only_first[:, 0] = True
-    allowed = agent._allowed(replace(log, next_allowed=only_first))
+    allowed = allowed_at(replace(log, next_allowed=only_first), agent._grid, agent.actions)
     assert allowed[:, 0].all()
     assert not allowed[:, 1:].any()
     values, q = np.zeros(agent.features.size), np.empty((agent.actions, agent.features.size))
@@ -321,7 +322,7 @@ def test_a_full_memory_keeps_what_is_rare(monkeypatch: pytest.MonkeyPatch) -> No
     memory = agent.session.memory
     rows = agent._spread_out(memory.kept())
     assert rows.sum() == 200
-    cells = np.floor(agent._places(memory.kept().observations) * agent._grid.cells)
+    cells = np.floor(agent._grid.places(memory.kept().observations) * agent._grid.cells)
     by_place: dict[tuple[float, ...], list[bool]] = {}
     for *cell, action, kept in np.column_stack([cells, memory.kept().actions, rows]):
         by_place.setdefault((*cell, action), []).append(bool(kept))

@@ -34,9 +34,6 @@ def test_it_walks_like_its_textbook_version(name, arguments, steps):
     plain = gym.make(name, **arguments)
     learner = TextbookPSRL(plain, discount=0.9)
     assert env.actions == learner.walk(plain, agent.session.seed, agent_rng(3), steps)
-    exact = learner.plan(*learner.mean())
-    found = agent.policy().weights_by_action.T
-    np.testing.assert_allclose(found, exact, atol=1e-4 * np.ptp(exact) + 1e-12)
 
 
 @pytest.mark.parametrize(("unit", "offset"), [(3.0, 0.0), (0.1, -2.0)])
@@ -147,7 +144,8 @@ def test_action_values_come_with_intervals():
     assert (values.std > 0).all()
     truth = RiverSwim().exact_action_values(agent.policy()(np.arange(6)), 0.9)
     often = agent.state.table.visits.reshape(2, 6).T > 200
-    assert (np.abs(values.mean - truth)[often] < 5 * values.std[often]).all()
+    low, high = values.interval(0.999)
+    assert ((low <= truth) & (truth <= high))[often].all()
 
 
 def test_what_it_cannot_learn_is_refused():

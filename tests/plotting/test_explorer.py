@@ -177,7 +177,7 @@ def require_values(page, known, point):
     place = ", ".join(f"{each.name} = {each.text(value)}" for each, value in pairs)
     place = f"<p>{explorer.html.text(place)}."
     until(page, f"(() => {{ {FIND} return find('words').text.includes({place!r}); }})()")
-    said = ask(known.values, domain, domain.point[None])
+    said = ask(known.policy, domain, domain.point[None])
     shown = of_page(page, "Array.from(find('values').data.mean)")
     np.testing.assert_allclose(shown, said.mean[0], rtol=1e-12, atol=1e-12)
     if said.std is not None:

@@ -3,20 +3,80 @@
 from __future__ import annotations
 
 import pickle
-from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from rblspi import BLSPI, OPSRL, RBLSPI, FittedRmax, LinearPolicy, Multilinear, OnlineLSPI, RBFGrid
-from rblspi.policies import ValuePosterior
+from rblspi.policies import ActionValues, Draws
 from rblspi.rollout.collect import random_walk
 
-pytestmark = pytest.mark.slow
-
-CAR = "rblspi/MountainCar-v0"
+CAR, CHAIN = "rblspi/MountainCar-v0", "rblspi/ChainWalk-v0"
 ROWS = np.array([[-0.5, 0.0], [0.3, 0.05]])
+
+
+def assert_equal(one: ActionValues, other: ActionValues) -> None:
+    """The same bits."""
+    for ours, theirs in zip(one, other, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+# Statistics of draws ------------------------------------------------------------------------------
+
+
+def gaussian(count: int, size: int) -> tuple[ActionValues, Any]:
+    """Draws of two values whose errors are nearly the same, and one more draw as the truth."""
+    rng = np.random.default_rng(0)
+    drawn = rng.normal(size=(count + 1, size, 1)) + 0.1 * rng.normal(size=(count + 1, size, 2))
+    values = ActionValues(drawn[:-1].mean(axis=0), drawn[:-1], np.zeros(size))
+    return values, drawn[-1]
+
+
+@pytest.mark.parametrize("count", [4, 10, 40])
+def test_intervals_of_values_and_of_gaps_contain_the_truth_as_often_as_they_say(count: int) -> None:
+    values, truth = gaussian(count, 20_000)
+    best = values.mean.argmax(axis=1)
+    gap = (truth[:, 0] - truth[:, 1]) * np.where(best == 0, 1.0, -1.0)
+    for confidence in (0.5, 0.95):
+        low, high = values.interval(confidence)
+        assert ((low <= truth) & (truth <= high)).mean() == pytest.approx(confidence, abs=0.02)
+        least, most = values.gap(confidence)
+        assert ((least <= gap) & (gap <= most)).mean() == pytest.approx(confidence, abs=0.02)
+    assert np.mean(most - least) < 0.3 * np.mean(high - low)
+
+
+def test_probabilities_add_up_and_are_those_of_students_distribution() -> None:
+    values, _ = gaussian(10, 200)
+    likely = values.probability_best()
+    np.testing.assert_allclose(likely.sum(axis=-1), 1.0)
+    np.testing.assert_array_equal(values.row(7).probability_best(), likely[7])
+    assert values.draws is not None
+    better = np.array([100.0, 0.0])
+    assert ActionValues(values.mean + better, values.draws + better).told_apart().all()
+    assert not values.told_apart(0.999).any()
+    with pytest.raises(ValueError, match=r"confidence=1.5 must lie"):
+        values.told_apart(1.5)
+
+
+def test_an_error_that_all_actions_share_changes_no_gap() -> None:
+    values, _ = gaussian(10, 50)
+    wider = values._replace(common=np.full(50, 3.0))
+    np.testing.assert_array_equal(wider.gap(), values.gap())
+    np.testing.assert_array_equal(wider.probability_best(), values.probability_best())
+    np.testing.assert_allclose(wider.std, np.hypot(values.std, 3.0))
+
+
+def test_draws_around_their_mean_have_no_mean() -> None:
+    weights = np.random.default_rng(0).normal(size=(10, 3, 4))
+    draws = Draws.around(weights, 1.0)
+    np.testing.assert_allclose(draws.deviations.mean(axis=0), 0.0, atol=1e-6)
+    x, mean = np.eye(4), weights.mean(axis=0).T
+    np.testing.assert_allclose(draws.at(x, mean).draws, weights.transpose(0, 2, 1), rtol=1e-5)
+
+
+# Of agents and estimators -------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -24,85 +84,34 @@ def car() -> RBLSPI:
     return RBLSPI(CAR, RBFGrid(4), prior_precision=0.01, noise_precision=0.1, seed=0).learn(3000)
 
 
-@pytest.fixture(scope="module")
-def own(car: RBLSPI) -> ValuePosterior:
-    """The values by the posterior that the agent learns by."""
-    policy = car.policy()
-    return ValuePosterior(policy, policy.posterior)
+def learnt(kind: str) -> Any:
+    if kind == "weights":
+        return RBLSPI(CAR, RBFGrid(3), seed=0).learn(500)
+    if kind == "grid":
+        return FittedRmax(CAR, Multilinear(8), seed=0).learn(500)
+    if kind == "numbers as actions":
+        return FittedRmax("Pendulum-v1", Multilinear(4), seed=0).learn(300)
+    return OPSRL(CHAIN, seed=0).learn(300)
 
 
-def assert_equal(one: ValuePosterior, other: ValuePosterior) -> None:
-    """The same bits."""
-    for ours, theirs in zip(one.action_values(ROWS, 5), other.action_values(ROWS, 5), strict=True):
-        np.testing.assert_array_equal(ours, theirs)
-    np.testing.assert_array_equal(one.probability_best(ROWS), other.probability_best(ROWS))
-
-
-# Statistics of the posterior ----------------------------------------------------------------------
-
-
-def test_samples_have_the_stated_mean_and_deviation(car: RBLSPI) -> None:
-    values = car.action_values(ROWS, samples=20_000, rng=np.random.default_rng(0))
-    assert values.samples.shape == (20_000, 2, 3)
-    error = values.std / np.sqrt(20_000)
-    assert (np.abs(values.samples.mean(axis=0) - values.mean) < 5 * error).all()
-    np.testing.assert_allclose(values.samples.std(axis=0), values.std, rtol=0.05)
-    low, high = values.interval()
-    inside = np.mean((low <= values.samples) & (values.samples <= high), axis=0)
-    np.testing.assert_allclose(inside, 0.95, atol=0.01)
-
-
-def test_one_observation_is_a_row_of_a_batch(car: RBLSPI) -> None:
-    batch, one = car.action_values(ROWS, samples=4), car.action_values(ROWS[1], samples=4)
-    np.testing.assert_allclose(one.mean, batch.mean[1])
-    np.testing.assert_allclose(one.std, batch.std[1])
-    np.testing.assert_allclose(one.samples, batch.samples[:, 1])
-
-
-def test_probabilities_add_up_and_follow_the_samples(car: RBLSPI) -> None:
-    samples = car.action_values(ROWS, samples=500).samples
-    probability = car.probability_best(ROWS, samples=500)
-    np.testing.assert_allclose(probability.sum(axis=-1), 1.0)
-    np.testing.assert_allclose(probability[0, 2], np.mean(samples[:, 0].argmax(axis=1) == 2))
-    np.testing.assert_array_equal(car.probability_best(ROWS[0], 500), probability[0])
-
-
-class Second:
-    """Two halves, of which none knows anything of the third action."""
-
-    error = 100.0
-
-    def interval(self, observations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        low, high = [500.0, -1000.0, -4000.0], [900.0, -1000.0, 4000.0]
-        return np.array([low] * len(observations)), np.array([high] * len(observations))
-
-
-def test_a_second_estimate_is_contained_like_the_first(own: ValuePosterior) -> None:
-    """The interval ends 1.96 standard errors beyond all estimates."""
-    first, both = own.action_values(ROWS).mean, replace(own, second=Second()).action_values(ROWS)
-    low, high = Second().interval(ROWS)
-    low, high = np.minimum(low, first), np.maximum(high, first)
-    np.testing.assert_allclose(both.mean, (low + high) / 2)
-    ends = (high - low) / 2 + 1.959964 * 100.0
-    np.testing.assert_allclose(1.959964 * both.std, ends, rtol=1e-6)
-
-
-def test_no_stated_value_is_beyond_what_the_rewards_allow() -> None:
-    # Every step of the cart pole brings 1: with a discount of 0.99, values are from 1 to 100.
-    agent = RBLSPI("CartPole-v1", RBFGrid(3), seed=0).learn(1000)
-    rows = np.random.default_rng(0).uniform(-3.0, 3.0, (500, 4))
-    values = agent.value_posterior().in_basis()
-    assert values.limits == pytest.approx((1.0, 100.0))
-    beyond = replace(values, limits=(-np.inf, np.inf)).action_values(rows).mean
-    assert beyond.min() < 1.0 or beyond.max() > 100.0  # otherwise nothing was tested
-    np.testing.assert_array_equal(values.action_values(rows).mean, beyond.clip(*values.limits))
-    with_second = agent.action_values(rows).mean
-    assert 1.0 - 1e-9 <= with_second.min() <= with_second.max() <= 100.0 + 1e-9
-    with pytest.raises(ValueError, match="the lower number first"):
-        replace(values, limits=(1.0, 0.0))
-
-
-# Of agents and estimators -------------------------------------------------------------------------
+@pytest.mark.parametrize("kind", ["weights", "grid", "table", "numbers as actions"])
+def test_it_acts_as_it_states_and_so_do_its_policy_and_its_file(kind: str, tmp_path: Path) -> None:
+    agent = learnt(kind)
+    space: Any = agent.env.observation_space
+    space.seed(0)
+    rows = np.array([space.sample() for _ in range(300)])
+    stated = agent.action_values(rows)
+    agent.policy().save(tmp_path / "policy.npz")
+    loaded = LinearPolicy.load(tmp_path / "policy.npz")
+    copied = pickle.loads(pickle.dumps(agent.policy()))
+    for policy in (agent.policy(), loaded, copied):
+        assert_equal(policy.action_values(rows), stated)
+        np.testing.assert_array_equal(policy(rows), stated.mean.argmax(axis=1))
+        taken = policy.predict(rows, deterministic=True)[0]
+        np.testing.assert_array_equal(taken, agent.predict(rows, deterministic=True)[0])
+    if kind != "numbers as actions":
+        np.testing.assert_array_equal(taken, stated.mean.argmax(axis=1))
+    np.testing.assert_allclose(agent.action_values(rows[3]).mean, stated.mean[3])
 
 
 def test_asking_changes_nothing(car: RBLSPI) -> None:
@@ -111,61 +120,21 @@ def test_asking_changes_nothing(car: RBLSPI) -> None:
     assert car.rng.bit_generator.state == before
 
 
-def test_an_agent_states_what_its_value_posterior_does(car: RBLSPI) -> None:
-    np.testing.assert_array_equal(
-        car.action_values(ROWS).std, car.value_posterior().action_values(ROWS).std
-    )
-
-
-def test_an_agent_that_learns_on_evaluates_its_policy_again() -> None:
+def test_an_agent_that_learns_on_states_other_values() -> None:
     """Also if it counts its steps from zero again, to the same number."""
-    agent = OPSRL("rblspi/ChainWalk-v0", seed=0).learn(50)
-    before = agent.value_posterior()
-    assert agent.value_posterior() is before
-    assert agent.learn(50).value_posterior() is not before
+    agent = OPSRL(CHAIN, seed=0).learn(50)
+    before = agent.action_values(0)
+    assert_equal(agent.action_values(0), before)
+    assert (agent.learn(50).action_values(0).mean != before.mean).any()
 
 
-def test_an_agent_without_a_posterior_says_so() -> None:
+def test_an_agent_that_has_seen_nothing_says_so() -> None:
     agent = OnlineLSPI(CAR, RBFGrid(2), seed=0)
     assert agent.action_values([0.0, 0.0]).std is None
-    with pytest.raises(ValueError, match="online-lspi keeps no posterior"):
+    with pytest.raises(ValueError, match="nothing is known of the errors of these values"):
         agent.probability_best([0.0, 0.0])
-    with pytest.raises(ValueError, match="no intervals"):
+    with pytest.raises(ValueError, match="learn first"):
         agent.action_values([0.0, 0.0]).interval()
-
-
-# In files -----------------------------------------------------------------------------------------
-
-
-def test_a_file_states_what_was_stated_in_the_basis(car: RBLSPI, tmp_path: Path) -> None:
-    """The second estimate holds transitions, and no file does."""
-    values, path = car.value_posterior(), tmp_path / "policy.npz"
-    values.save(path)
-    assert values.second is not None
-    loaded = ValuePosterior.load(path)
-    assert_equal(loaded, values.in_basis())
-    assert_equal(pickle.loads(pickle.dumps(values)), values.in_basis())
-    assert (loaded.limits, loaded.basis_std) == (values.limits, values.basis_std)
-    alone = LinearPolicy.load(path)
-    np.testing.assert_array_equal(alone.weights, car.policy().weights)
-    np.testing.assert_array_equal(alone(ROWS), car.policy()(ROWS))
-    for limits in ((-np.inf, 0.0), (-np.inf, np.inf)):
-        replace(values, limits=limits).save(path)
-        assert ValuePosterior.load(path).limits == limits
-
-
-def test_a_policy_saved_alone_states_its_own_posterior(own: ValuePosterior, tmp_path: Path) -> None:
-    own.policy.save(tmp_path / "policy.npz")
-    assert_equal(ValuePosterior.load(tmp_path / "policy.npz"), own)
-
-
-def test_values_in_another_basis_than_the_policys_are_saved(tmp_path: Path) -> None:
-    values = FittedRmax("MountainCar-v0", Multilinear(8), seed=0).learn(500).value_posterior()
-    assert type(values.basis) is not type(values.policy.basis)
-    values.save(tmp_path / "policy.npz")
-    loaded = ValuePosterior.load(tmp_path / "policy.npz")
-    assert_equal(loaded, values.in_basis())
-    np.testing.assert_array_equal(loaded.policy(ROWS), values.policy(ROWS))
 
 
 @pytest.mark.filterwarnings("ignore::rblspi.offline.ConvergenceWarning")
@@ -173,6 +142,6 @@ def test_values_in_another_basis_than_the_policys_are_saved(tmp_path: Path) -> N
 def test_an_estimators_file_states_what_it_does(pessimism: float, tmp_path: Path) -> None:
     fitted = BLSPI(RBFGrid(3), 3, pessimism=pessimism).fit(random_walk(CAR, 1000, seed=0))
     fitted.save(tmp_path / "policy.npz")
-    assert_equal(ValuePosterior.load(tmp_path / "policy.npz"), fitted.value_posterior().in_basis())
     loaded = LinearPolicy.load(tmp_path / "policy.npz")
+    assert_equal(loaded.action_values(ROWS), fitted.policy().action_values(ROWS))
     np.testing.assert_array_equal(loaded(ROWS), fitted.policy()(ROWS))

@@ -24,7 +24,7 @@ def chain() -> RBLSPI:
 def test_coverage_of_numbers_drawn_as_stated() -> None:
     rng = np.random.default_rng(0)
     mean, std = rng.normal(size=50_000), rng.uniform(0.1, 2.0, 50_000)
-    result = Calibration(mean, std, rng.normal(mean, std), np.zeros(50_000))
+    result = Calibration(mean, std, rng.normal(mean, std), np.zeros(50_000), draws=10**6)
     np.testing.assert_allclose(result.coverage(LEVELS), LEVELS, atol=0.01)
     assert result.discrepancy < 0.01
 

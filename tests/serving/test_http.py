@@ -10,7 +10,6 @@ import pytest
 
 from rblspi import BLSPI, Polynomial
 from rblspi.data import read_log
-from rblspi.policies import ValuePosterior
 from rblspi.serving import Decisions
 from tests.support.command import run
 from tests.support.logs import some_log
@@ -100,7 +99,7 @@ def test_values_come_with_standard_deviations():
     policy = BLSPI(Polynomial(1, low=-1, high=1), 3, discount=0.8).fit(some_log(300)).policy()
     app = application(Decisions(policy))
     answer = asked(app, "/values", {"state": [0.1, 0.2]})[1]
-    stated = ValuePosterior(policy, policy.posterior).action_values([0.1, 0.2])
+    stated = policy.action_values([0.1, 0.2])
     np.testing.assert_allclose(answer["std"], stated.std, rtol=1e-9)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import gymnasium as gym
@@ -11,9 +11,9 @@ import numpy as np
 
 from rblspi.data import Transitions
 from rblspi.features import Basis
+from rblspi.offline.linear_draws import draws_of_weights
 from rblspi.offline.problem import Problem
-from rblspi.offline.values import value_posterior
-from rblspi.policies import LinearPolicy, ValuePosterior
+from rblspi.policies import LinearPolicy
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -46,7 +46,7 @@ def values_by_log(
     actions: int,
     discount: float,
     space: gym.Space[Any] | None = None,
-) -> ValuePosterior:
+) -> LinearPolicy:
     """What the actions of a function are worth, by a log."""
     problem = Problem.of(basis, actions, discount, space, [log])
     policy = Doing(
@@ -58,4 +58,4 @@ def values_by_log(
         discount=discount,
         function=function,
     )
-    return value_posterior(policy, log)
+    return replace(policy, draws=draws_of_weights(log, policy))

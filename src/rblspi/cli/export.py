@@ -24,7 +24,7 @@ def export(
     """Write a saved agent or policy for other programs, as ONNX."""
     loaded = saved.load()
     policy = loaded.policy()
-    policy.export(out, std or None)
+    policy.export(out, std)
     print(f"{out}: {policy.actions} actions, {policy.features.size} features each")
 
 

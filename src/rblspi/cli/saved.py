@@ -13,7 +13,7 @@ from rblspi.environments.lookup import make, make_described, wrapped
 
 if TYPE_CHECKING:
     from rblspi.online.agent import Agent
-    from rblspi.policies import LinearPolicy, ValuePosterior
+    from rblspi.policies import LinearPolicy
 
 #: names of the files that --save writes into its folder
 AGENT, POLICY = "agent.npz", "policy.npz"
@@ -52,22 +52,14 @@ def wrapped_by(env: gym.Env[Any, Any], names: Iterable[str] | None) -> gym.Env[A
 class Saved(NamedTuple):
     """The contents of a file, and the environment that the user named, if any."""
 
-    actor: Agent | ValuePosterior
+    actor: Agent | LinearPolicy
     env: gym.Env[Any, Any] | None
 
     def policy(self, explore: bool = False) -> LinearPolicy:
         """What acts."""
-        from rblspi.policies import ValuePosterior
+        from rblspi.policies import LinearPolicy
 
-        if isinstance(self.actor, ValuePosterior):
-            return self.actor.policy
-        return self.actor.policy(explore)
-
-    def stated(self) -> LinearPolicy | ValuePosterior:
-        """The policy, with the values that its file states."""
-        from rblspi.policies import ValuePosterior
-
-        return self.actor if isinstance(self.actor, ValuePosterior) else self.actor.policy()
+        return self.actor if isinstance(self.actor, LinearPolicy) else self.actor.policy(explore)
 
 
 class Selection(NamedTuple):
@@ -105,8 +97,8 @@ class Selection(NamedTuple):
             env = environment(self.env, self.env_set, self.wrap)
         changed = env is None and bool(self.env_set or self.wrap)
         if kind_of(file) == policy_file.FORMAT:
-            values = policy_file.load(file)
-            return Saved(values, self._changed(values.policy.environment) if changed else env)
+            policy = policy_file.load(file)
+            return Saved(policy, self._changed(policy.environment) if changed else env)
         if changed:
             env = self._changed(agent_file.read(file)[0].environment)
         return Saved(Agent.load(file, env), None)

@@ -41,7 +41,7 @@ def serve(
 
     loaded = saved.load()
     policy = loaded.policy()
-    with closing(_listener(host, port)) as listener, Decisions(loaded.stated(), log) as decisions:
+    with closing(_listener(host, port)) as listener, Decisions(policy, log) as decisions:
         counts = decisions.counts
         kept = "" if counts is None else f", {counts['decisions']:,} decisions in {log}"
         where = f"[{host}]" if ":" in host else host

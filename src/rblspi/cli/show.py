@@ -13,7 +13,7 @@ from rblspi.cli.saved import Saved, Selection
 
 if TYPE_CHECKING:
     from rblspi.online.agent import Agent
-    from rblspi.policies import LinearPolicy, ValuePosterior
+    from rblspi.policies import LinearPolicy
 
 
 def show(
@@ -80,7 +80,7 @@ def _calibrated(loaded: Saved, drawing: Drawing) -> Any:
     return calibrate_on_log(log, policy.basis, discount=policy.discount, observation_space=space)
 
 
-def _print_settings(actor: Agent | ValuePosterior, policy: LinearPolicy) -> None:
+def _print_settings(actor: Agent | LinearPolicy, policy: LinearPolicy) -> None:
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text

@@ -26,7 +26,7 @@ from rblspi.core.files import replacing
 
 _DIGEST_SIZE = 64
 _LARGEST_DESCRIPTION = 2**20  # bytes
-_TYPES = ("<f8", "<i8", "|u1")
+_TYPES = ("<f8", "<f4", "<i8", "|u1")
 
 
 class FileError(ValueError):
@@ -54,7 +54,9 @@ def write(
     members = {**arrays, "metadata": np.frombuffer(text, np.uint8)}
     for name, array in members.items():
         if array.dtype.str not in _TYPES:
-            raise TypeError(f"array {name} of {array.dtype} must be of float64, int64 or uint8")
+            raise TypeError(
+                f"array {name} of {array.dtype} must be of float64, float32, int64 or uint8"
+            )
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
         archive.comment = b" " * _DIGEST_SIZE
@@ -147,7 +149,7 @@ def _array(data: bytes) -> NDArray[Any]:
     shape, by_columns, dtype = np.lib.format.read_array_header_1_0(stream)
     start = stream.tell()
     if dtype.str not in _TYPES or by_columns:
-        raise FileError("a member is not an array of float64, int64 or bytes")
+        raise FileError("a member is not an array of float64, float32, int64 or bytes")
     if min(shape, default=0) < 0 or start + math.prod(shape) * dtype.itemsize != len(data):
         raise FileError(f"an array of shape {short(shape)} has another size")
     return np.frombuffer(data, dtype, offset=start).reshape(shape)

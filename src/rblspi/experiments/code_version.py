@@ -25,7 +25,7 @@ from rblspi.registry import algorithm
 LEFT_OUT = (
     *("rblspi.core", "rblspi.data", "rblspi.policies", "rblspi.registry"),
     *("rblspi.environments.copies", "rblspi.environments.lookup", "rblspi.environments.rendering"),
-    *("rblspi.features.conversion", "rblspi.features.default", "rblspi.offline.values"),
+    *("rblspi.features.conversion", "rblspi.features.default", "rblspi.offline.linear_draws"),
     *("rblspi.online.agent_file", "rblspi.online.callbacks", "rblspi.rollout.calibration"),
 )
 #: the modules in these layers that compute

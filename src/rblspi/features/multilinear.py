@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Self
 
 import gymnasium as gym
 import numpy as np
+from numpy.typing import NDArray
 
 from rblspi.core.types import Mask, Matrix, Vector
 from rblspi.environments.spaces import observation_shape
@@ -18,6 +19,7 @@ from rblspi.features.bounds import (
     Bound,
     bounds,
     components,
+    coordinates_of,
     counts_per_dimension,
     kinds_of_coordinates,
 )
@@ -69,6 +71,14 @@ class Grid(NamedTuple):
         lines = zip(self.vertices, self.low, self.slope, strict=True)
         axes = [low + np.arange(count) / slope for count, low, slope in lines]
         return np.stack([axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")], axis=1)
+
+    def coordinates(self, observations: NDArray[Any]) -> Matrix:
+        """The coordinates of observations, shape (N, d)."""
+        return coordinates_of(observations.reshape(len(observations), -1), self.kinds)
+
+    def places(self, observations: NDArray[Any]) -> Matrix:
+        """Where observations are, in units of the range, shape (N, d)."""
+        return self.scaled(self.coordinates(observations))
 
     def scaled(self, points: Matrix) -> Matrix:
         """Coordinates in units of the range, from low on; those on a circle are below 1."""

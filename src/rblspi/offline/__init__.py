@@ -14,7 +14,6 @@ from rblspi.offline.policy_iteration import ConvergenceWarning, Iteration
 from rblspi.offline.sl_lstd import SLLSTD
 from rblspi.offline.support import Coverage, Finding, coverage, support
 from rblspi.offline.trust import TrustReport, trust
-from rblspi.offline.values import value_posterior
 
 __all__ = [
     "BLSPI",
@@ -42,5 +41,4 @@ __all__ = [
     "policy_value",
     "support",
     "trust",
-    "value_posterior",
 ]

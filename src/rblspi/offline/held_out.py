@@ -19,6 +19,8 @@ not take: for those there is `rblspi.offline.trust`.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import gymnasium as gym
@@ -30,11 +32,12 @@ from rblspi.core.types import Integers, Matrix, Vector
 from rblspi.data.transitions import Transitions
 from rblspi.features import BasisLike
 from rblspi.offline.accumulation import Data, chunks_of, first_rows, halves
+from rblspi.offline.linear_draws import draws_of_weights
 from rblspi.offline.lstd import LSTD
 from rblspi.offline.model_selection import candidates
 from rblspi.offline.paths import REST, deviations, only_action, uncontrolled
-from rblspi.offline.values import value_posterior
-from rblspi.policies.values import ActionValues, ValuePosterior
+from rblspi.policies.linear import LinearPolicy
+from rblspi.policies.values import ActionValues
 from rblspi.rollout.calibration import Calibration
 
 #: states of a half whose values are compared
@@ -80,14 +83,16 @@ def calibrate_on_log(
         ends = values.action_values(rows.next_observations[future.last[places]]).mean[:, 0]
         returns = future.returns[places] + future.rest[places] * ends
         region = regions(states, scale)
-        found += compare_by_region(values.action_values(states), returns, segments[places], region)
+        stated = values.action_values(states)
+        found += compare_by_region(stated, returns, segments[places], region)
     if not found:
         raise ValueError(
             f"{rows.size} transitions are too few to hold episodes out: {2 * EPISODES} episodes "
             "that go on for long enough are needed"
         )
+    assert stated.draws is not None
     mean, std, truth, error = np.array(found).T
-    return Calibration(mean, std, truth, error, of_means=True)
+    return Calibration(mean, std, truth, error, of_means=True, draws=len(stated.draws))
 
 
 class Future(NamedTuple):
@@ -151,7 +156,7 @@ def compare_by_region(
 
 def _values_of_log(
     log: Transitions, basis: BasisLike, discount: float, space: gym.Space[Any] | None
-) -> ValuePosterior:
-    """The values of the log's own policy, by the log."""
+) -> LinearPolicy:
+    """The only policy of an uncontrolled log, with its values by the log."""
     fitted = LSTD(basis, 1, discount=discount, observation_space=space).fit(log, only_action)
-    return value_posterior(fitted.policy(), log)
+    return replace(fitted.policy(), draws=partial(draws_of_weights, log))

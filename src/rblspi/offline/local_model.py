@@ -9,7 +9,6 @@ towards the end of its track.
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +17,6 @@ from numpy.typing import NDArray
 from rblspi.core.types import Integers, Mask, Matrix, Vector
 from rblspi.data.transitions import Transitions
 from rblspi.offline.accumulation import halves
-from rblspi.offline.lstd import BLSTD
 from rblspi.offline.paths import (
     Paths,
     Places,
@@ -80,53 +78,6 @@ class LocalModel(NamedTuple):
             found[here] = rows[ends[place] - 1 - (step + here) % counts[place]]
             distances[here] = apart[:, 0]
         return found, distances
-
-    def follow(
-        self,
-        states: Matrix,
-        actions: Integers,
-        policy: PolicyFunction,
-        values: BLSTD,
-        limit: float = math.inf,
-    ) -> Followed:
-        """Take these actions in some states, and follow the policy from there.
-
-        After as many steps as matter, the rest is that of another estimate. A path leaves the data
-        where the nearest transition is further away than a limit.
-        """
-        returns, before, beyond = (
-            np.zeros(len(states)),
-            np.zeros(len(states)),
-            np.zeros(len(states)),
-        )
-        weight, inside = np.ones(len(states)), np.ones(len(states), bool)
-        going, shape = np.arange(len(states)), values.features_.shape
-        for step in range(horizon(self.discount)):
-            near, distance = self.nearby(states, actions, step)
-            out = inside & (distance > limit)
-            before[going[out]], beyond[going[out]] = returns[going[out]], weight[out]
-            returns[going] += weight * np.where(near < 0, np.nan, self.rewards[near])
-            on = ~self.terminated[near] & (near >= 0)
-            states, going, inside = (
-                states[on] + self.moves[near[on]],
-                going[on],
-                (inside & ~out)[on],
-            )
-            weight = weight[on] * (self.discount * self.relative[near[on]])
-            if not len(going):
-                break
-            actions = np.asarray(policy(states.reshape(-1, *shape)))
-        else:
-            returns[going] += weight * values.predict(states.reshape(-1, *shape), actions)
-        return Followed(returns, np.where(beyond > 0.0, before, returns), beyond)
-
-
-class Followed(NamedTuple):
-    """Where a policy leads in a model, from some states."""
-
-    returns: Vector  # discounted; nan where an action was never logged
-    before: Vector  # the part of the returns from before a path left the data
-    beyond: Vector  # the discount of the rest; 0 if it never left
 
 
 def models_of_halves(log: Transitions, discount: float) -> tuple[LocalModel, LocalModel]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
-from os import PathLike
 from typing import Any, Self
 
 import gymnasium as gym
@@ -19,15 +18,15 @@ from rblspi.data.transitions import Transitions, joined
 from rblspi.offline.accumulation import MOST_ROWS, Data, first_rows
 from rblspi.offline.estimator import checked
 from rblspi.offline.fitted_q import fitted_q_iteration
+from rblspi.offline.linear_draws import draws_of_weights
 from rblspi.offline.lstd import Bayesian, LeastSquares
 from rblspi.offline.model_selection import Judge
 from rblspi.offline.policy_iteration import Evaluate, Improvement, OnIteration, Result, iterate
 from rblspi.offline.policy_learner import PolicyLearner
 from rblspi.offline.problem import PolicySums, Problem
-from rblspi.offline.values import value_posterior
 from rblspi.policies.choice import Pessimistic
 from rblspi.policies.given import BatchPolicy, FunctionPolicy, PolicyFunction, first_action
-from rblspi.policies.values import ValuePosterior
+from rblspi.policies.linear import LinearPolicy
 
 
 @dataclass(eq=False, repr=False)
@@ -223,7 +222,6 @@ class BLSPI(PolicyIteration, Bayesian):
     ) -> None:
         super()._find(problem, chunks, callback)
         self._log = first_rows(chunks)
-        self._values: ValuePosterior | None = None
 
     def partial_fit(self, transitions: Data, callback: OnIteration | None = None) -> Self:
         """Add transitions, as `LSPI.partial_fit`; values are estimated from the latest 50,000."""
@@ -231,23 +229,20 @@ class BLSPI(PolicyIteration, Bayesian):
         super().partial_fit(transitions, callback)
         if before is not None:
             log = joined([before, first_rows(self._read(transitions, again=True))])
-            self._log, self._values = log.rows(max(0, log.size - MOST_ROWS), log.size), None
+            self._log = log.rows(max(0, log.size - MOST_ROWS), log.size)
         return self
 
-    def value_posterior(self, env: gym.Env[Any, Any] | str | None = None) -> ValuePosterior:
-        """What the actions of the policy are worth; the argument is that of `policy`.
+    def policy(self, env: gym.Env[Any, Any] | str | None = None) -> LinearPolicy:
+        """The policy that takes the best action; the argument is that of `LSPI.policy`.
 
-        The values have all errors that are known of, see `rblspi.offline.values`, and not only
-        those that the posterior over the weights knows. They are estimated from the first 50,000
-        transitions at the first call, which may take some seconds. With ``pessimism``, the
-        posterior is the one that the policy acts by.
+        What is known of its values has all errors that `rblspi.offline.linear_draws` lists, and not
+        only those that the posterior over the weights knows. They are estimated from the first
+        50,000 transitions when they are first asked for. With ``pessimism``, the posterior is the
+        one that the policy acts by.
         """
-        policy = self.policy(env)
-        if self._values is None:
-            self._values = value_posterior(policy, self._log)
-        posterior = policy.posterior if self.pessimism else self._values.posterior
-        return replace(self._values, policy=policy, posterior=posterior)
-
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the policy and what its actions are worth to one file."""
-        self.value_posterior().save(path)
+        policy = super().policy(env)
+        return (
+            policy
+            if self.pessimism
+            else replace(policy, draws=partial(draws_of_weights, self._log))
+        )

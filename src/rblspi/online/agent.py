@@ -22,15 +22,16 @@ from rblspi.core import check
 from rblspi.core.progress import Tell, progress
 from rblspi.core.settings import Setting, set_all, signature_of
 from rblspi.core.types import Array, Matrix, Vector
-from rblspi.data.transitions import Transitions
 from rblspi.environments.actions import action_set
 from rblspi.environments.lookup import EnvironmentLike, describe, make
 from rblspi.environments.spaces import action_mask, as_vectors
-from rblspi.features import Basis, BasisLike, as_basis, default_basis, with_bounds
+from rblspi.features import BasisLike, as_basis, default_basis, with_bounds
 from rblspi.model.posterior import Posterior
+from rblspi.offline.linear_draws import draws_of_weights
 from rblspi.policies.choice import EpsilonGreedy, Greedy
 from rblspi.policies.given import BatchPolicy
 from rblspi.policies.linear import LinearPolicy, action_names_of, choose_actions
+from rblspi.policies.values import ActionValues, Draws
 from rblspi.registry import name_of
 from rblspi.rollout.loop import EPISODES, STEPS, AgentFunctions
 from rblspi.rollout.memory import CAPACITY, SEEN, capacity_for
@@ -38,7 +39,6 @@ from rblspi.rollout.session import session_for
 from rblspi.rollout.steps import observe_random_actions
 
 if TYPE_CHECKING:
-    from rblspi.policies.values import ActionValues, ValuePosterior
     from rblspi.rollout.calibration import Calibration
 
 Callback = Callable[["Agent"], bool | None]
@@ -148,7 +148,7 @@ class Agent(ABC):
         self.num_timesteps = 0
         self._episodes = np.empty((64, 2))
         self._finished = 0
-        self._evaluated: tuple[int, ValuePosterior] | None = None  # and the transitions seen
+        self._latest: tuple[int, LinearPolicy] | None = None  # and the transitions seen
         self._stopped = False
         self._lock = threading.RLock()  # of the state, held while it changes
         self._learning = threading.Lock()
@@ -379,11 +379,7 @@ class Agent(ABC):
     # Using what was learnt ---------------------------------------------------------------
 
     def policy(self, explore: bool = False) -> LinearPolicy:
-        """The policy found so far, by the best estimate or, with ``explore``, as in training.
-
-        Its posterior is the one by which the agent learns. For reliable intervals, use
-        `action_values`.
-        """
+        """The policy found so far, by the best estimate or, with ``explore``, as in training."""
         with self._lock:
             return LinearPolicy(
                 basis=self.basis,
@@ -391,6 +387,7 @@ class Agent(ABC):
                 weights=self._weights(explore).copy(),
                 observation_space=self.env.observation_space,
                 action_space=self.env.action_space,
+                draws=None if explore else self._draws(),
                 posterior=self.posterior,
                 epsilon=self._exploring_epsilon() if explore else 0.0,
                 discount=self.discount,
@@ -405,31 +402,24 @@ class Agent(ABC):
                 rng=copy.deepcopy(self.rng),
             )
 
-    def value_posterior(self) -> ValuePosterior:
-        """The action values of the policy found so far, estimated afresh.
+    def _draws(self) -> Draws | Callable[[LinearPolicy], Draws] | None:
+        """Draws around the best estimate, or how to find them.
 
-        An agent's sums contain the next actions of all its past policies. Before it states an
-        interval, it therefore evaluates its present greedy policy on the transitions in its memory.
-        This takes some seconds; the result is kept until the agent learns on.
+        An agent's sums contain the next actions of all its past policies. By default its present
+        policy is therefore evaluated afresh on the transitions in its memory.
         """
-        from rblspi.offline.values import value_posterior
-        from rblspi.policies.values import ValuePosterior
+        memory = self.session.memory
+        if not memory.size:
+            return None
+        return partial(draws_of_weights, memory.transitions(self.features.shape, MOST_EVALUATED))
 
+    def _stated(self) -> LinearPolicy:
+        """The policy found so far, which is kept until the agent learns on."""
         with self._lock:
-            policy, memory = self.policy(), self.session.memory
-            if not memory.size:
-                return ValuePosterior(policy, policy.posterior)
-            seen = int(memory.counters[SEEN])
-            if self._evaluated is not None and self._evaluated[0] == seen:
-                return self._evaluated[1]
-            log = memory.transitions(self.features.shape, MOST_EVALUATED)
-        evaluated = value_posterior(policy, log, self._basis_of_values(log))
-        self._evaluated = (seen, evaluated)
-        return evaluated
-
-    def _basis_of_values(self, log: Transitions) -> Basis | None:
-        """The basis in which the values of the policy are estimated; None: its own."""
-        return None
+            seen = int(self.session.memory.counters[SEEN])
+            if self._latest is None or self._latest[0] != seen:
+                self._latest = (seen, self.policy())
+            return self._latest[1]
 
     def predict(
         self,
@@ -451,20 +441,13 @@ class Agent(ABC):
             seen = as_vectors(space, observation)
             return choose_actions(self.features, choose, seen, actions, action_masks), state
 
-    def action_values(
-        self, observation: ArrayLike, samples: int = 0, rng: np.random.Generator | None = None
-    ) -> ActionValues:
-        """Values of all actions with standard deviations; see `ValuePosterior.action_values`.
+    def action_values(self, observation: ArrayLike) -> ActionValues:
+        """What every action is worth by the best estimate, see `LinearPolicy.action_values`."""
+        return self._stated().action_values(observation)
 
-        The values are those of the present greedy policy, see `value_posterior`.
-        """
-        return self.value_posterior().action_values(observation, samples, rng)
-
-    def probability_best(
-        self, observation: ArrayLike, samples: int = 1000, rng: np.random.Generator | None = None
-    ) -> Array:
-        """Probabilities of being the best action; see `ValuePosterior.probability_best`."""
-        return self.value_posterior().probability_best(observation, samples, rng)
+    def probability_best(self, observation: ArrayLike) -> Array:
+        """Probabilities of being the best action; see `ActionValues.probability_best`."""
+        return self._stated().probability_best(observation)
 
     def calibrate(
         self, env: gym.Env[Any, Any] | str | None = None, *, seed: int = 0, **settings: int

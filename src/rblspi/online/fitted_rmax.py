@@ -26,9 +26,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
-from numpy.typing import NDArray
 
 from rblspi.core import check
 from rblspi.core.settings import Setting
@@ -36,24 +34,17 @@ from rblspi.core.types import Mask, Matrix, Vector
 from rblspi.data.transitions import Transitions
 from rblspi.environments.actions import GridActions
 from rblspi.environments.spaces import input_size
-from rblspi.features import Basis, BasisLike, Multilinear, as_basis, default_basis
-from rblspi.features.bounds import bounds, circles, components, coordinates_of
+from rblspi.features import BasisLike, Multilinear, as_basis
+from rblspi.features.bounds import bounds, circles, components
 from rblspi.features.multilinear import Grid
 from rblspi.offline.fitted_q import attainable
+from rblspi.offline.grid_model import Seen, allowed_at, grid_model
+from rblspi.offline.grid_values import grid_values
+from rblspi.offline.kernel_model import GridModel, nearest, sweep, values_at
 from rblspi.online.agent import Cost
-from rblspi.online.joint_model import Seen, joint_model
-from rblspi.online.kernel_model import (
-    GridModel,
-    displacements,
-    make_rows,
-    nearest,
-    sweep,
-    tree_of,
-    values_at,
-)
 from rblspi.online.planning_agent import PlanningAgent
-from rblspi.online.value_iteration import ValueScale
 from rblspi.policies.choice import masked
+from rblspi.policies.values import Draws
 from rblspi.rollout.memory import NUMBERS, Memory
 
 #: dimensions in which a grid of so many vertices is a grid: a cell has 2^8 corners
@@ -80,7 +71,7 @@ class FittedRmax(PlanningAgent):
     env : gymnasium.Env or str
         An environment, or its id. Its observations have up to eight numbers, of which the cosine
         and the sine of an angle are one. Where actions are numbers, what is near is told over
-        states and actions together, see `rblspi.online.joint_model`.
+        states and actions together, see `rblspi.offline.grid_model`.
     basis : Multilinear, optional
         The grid; its bounds follow what is seen. By default one of about 10,000 vertices.
     neighbours : int
@@ -99,8 +90,8 @@ class FittedRmax(PlanningAgent):
     none has ended, it exceeds that by their range. Actions that are numbers often have a cost, and
     the hope then exceeds it by e - 1 times the range: enough to pay for 1 / (1 - gamma) steps. A
     constant added to all rewards of a problem without terminal states, or other units, change no
-    action. By the best estimate, by which `policy` acts, the unknown is worth as much as going on
-    as so far.
+    action. The best estimate, by which `policy` acts, is the mean of ten models, see
+    `rblspi.offline.grid_values`.
 
     Where all rewards that were seen are costs, and doing nothing is free, nothing seems to be
     better than that, and it no longer explores: give ``best_reward``.
@@ -171,7 +162,7 @@ class FittedRmax(PlanningAgent):
 
         Which of them is random. A uniform sample would forget what was tried once, to try it again.
         """
-        cells = np.floor(self._places(memory.observations) * self._grid.cells)
+        cells = np.floor(self._grid.places(memory.observations) * self._grid.cells)
         rows = np.column_stack([cells, memory.actions])
         _, places, counts = np.unique(rows, axis=0, return_inverse=True, return_counts=True)
         shuffled = self.rng.permutation(memory.size)
@@ -184,9 +175,24 @@ class FittedRmax(PlanningAgent):
         return kept
 
     def _value_function(self, log: Transitions, explore: bool) -> Matrix:
-        if not explore:
-            return self._solve(log, self._last_plan, ValueScale.of(log, self.discount).centre)
         return self._solve(log, self._fit_grid(log, self._last_plan), self._hope(log))
+
+    def _solve(self, log: Transitions, start: Matrix, hope: float) -> Matrix:
+        """Lines 3 to 5: values by action at the vertices, where the unknown is worth a hope."""
+        allowed = allowed_at(log, self._grid, self.actions)
+        low, high = attainable([log], self.discount)
+        precision = PRECISION * (1.0 - self.discount) * max(high - low, hope - low, high - hope)
+        values, q = masked(start.T, allowed).max(axis=1), np.empty_like(start)
+        sweep(self._model(log, hope), allowed, values, q, precision)
+        return q
+
+    def _model(self, log: Transitions, hope: float) -> GridModel:
+        seen, size = Seen.of(log, self._grid, self.discount), len(self._grid.vertices)
+        line_4 = partial(nearest, neighbours=self.neighbours, optimism=self.optimism, size=size)
+        return grid_model(seen, self._grid, self.action_set, line_4, hope)
+
+    def _estimate(self, log: Transitions) -> tuple[Matrix, Draws]:
+        return grid_values(log, self._grid, self.action_set, self._last_plan, self.discount)
 
     def _fit_grid(self, log: Transitions, weights: Matrix) -> Matrix:
         """Line 2: span what is remembered; returns the weights of the same functions there."""
@@ -206,11 +212,6 @@ class FittedRmax(PlanningAgent):
     def _grid(self) -> Grid:
         return Grid.of(self.features)
 
-    def _places(self, observations: NDArray[Any]) -> Matrix:
-        """Where observations are, in units of the range."""
-        rows = observations.reshape(len(observations), -1)
-        return self._grid.scaled(coordinates_of(rows, self._grid.kinds))
-
     def _hope(self, log: Transitions) -> float:
         """u, the best that could be."""
         if self.best_reward is not None:
@@ -222,54 +223,6 @@ class FittedRmax(PlanningAgent):
         if beyond <= 1e-9 * abs(high):  # all rewards are the same, but for rounding
             beyond = abs(float(log.rewards.mean())) or 1.0
         return high + (FAR if isinstance(self.action_set, GridActions) else 1.0) * beyond
-
-    def _solve(self, log: Transitions, start: Matrix, hope: float) -> Matrix:
-        """Lines 3 to 5: values by action at the vertices, where the unknown is worth a hope."""
-        model = self._model(log, hope)
-        allowed = self._allowed(log)
-        low, high = attainable([log], self.discount)
-        precision = PRECISION * (1.0 - self.discount) * max(high - low, hope - low, high - hope)
-        values, q = masked(start.T, allowed).max(axis=1), np.empty_like(start)
-        sweep(model, allowed, values, q, precision)
-        return q
-
-    def _model(self, log: Transitions, hope: float) -> GridModel:
-        grid = self._grid
-        states, after = self._places(log.observations), self._places(log.next_observations)
-        vertices, turning = grid.scaled(grid.points()), grid.turning
-        unit_grid = grid._replace(low=np.zeros_like(grid.low), slope=grid.cells).parameters
-        going, models = np.where(log.terminated, 0.0, 1.0), []
-        if isinstance(self.action_set, GridActions):
-            seen = Seen(states, after, log.actions, log.rewards, going)
-            places = self.action_set.scaled, vertices, turning
-            line_4 = partial(
-                nearest, neighbours=self.neighbours, optimism=self.optimism, size=len(turning)
-            )
-            return joint_model(seen, *places, line_4, hope, self.discount, unit_grid)
-        for of_a in (log.actions == a for a in range(self.actions)):
-            if not of_a.any():
-                models.append(GridModel.untried(len(vertices), hope))
-                continue
-            motion = displacements(states[of_a], after[of_a], vertices, turning)  # line 3
-            near = nearest(states[of_a], vertices, turning, self.neighbours, self.optimism)
-            outcome = log.rewards[of_a], going[of_a], hope, self.discount
-            models.append(make_rows(near, motion, *outcome, unit_grid))  # line 5
-        return GridModel.joined(models)
-
-    def _allowed(self, log: Transitions) -> Mask:
-        """Which actions are allowed at the vertices: those in the nearest state seen."""
-        allowed, going = log.next_allowed, ~log.terminated
-        if allowed is None or not going.any():
-            return np.ones((self.features.size, self.actions), np.bool_)
-        tree = tree_of(self._places(log.next_observations[going]), self._grid.turning)
-        _, places = tree.query(self._grid.scaled(self._grid.points()))
-        return np.ascontiguousarray(allowed[going][places], np.bool_)
-
-    def _basis_of_values(self, log: Transitions) -> Basis:
-        """A basis whose posterior fits into memory."""
-        low, high = (np.array(bound) for bound in (self.basis.low, self.basis.high))
-        seen = log.observations.reshape(log.size, -1)
-        return default_basis(gym.spaces.Box(low, high, dtype=np.float64), lambda: seen)
 
     def cost(self) -> Cost:
         """About what learning takes, if there are a hundred plans in 50,000 steps."""

@@ -105,7 +105,7 @@ def _plan_anew(agent: State, rng: Any) -> None:
         draw(agent, rng)  # line 3
     if agent.due[0] >= NEW_PRIOR:
         find_prior(agent)
-        write_model(agent, 1.0)
+        write_model(agent)
         plan(agent.table, agent.sampled)  # line 4
     else:
         _update_model(agent)
@@ -116,13 +116,13 @@ def _plan_anew(agent: State, rng: Any) -> None:
 
 @jit_borrowing
 def _update_model(agent: State) -> None:
-    """Write the model of the pairs visited since the last plan; of all, after a load or a look."""
+    """Write the model of the pairs visited since the last plan; of all, after a load."""
     if not agent.table.workspace_plan.ready[0]:
-        write_model(agent, 1.0)
+        write_model(agent)
         prepare(agent.table, agent.sampled)
     for pair in range(len(agent.table.visits)):
         if differs(agent.table, pair):
-            _write_pair(agent, pair, 1.0)
+            _write_pair(agent, pair)
 
 
 @jit_inlined
@@ -202,27 +202,23 @@ def draw(agent: State, rng: Any) -> None:
 
 
 @jit_borrowing
-def write_model(agent: State, explore: float) -> None:
-    """Write the sampled model into the workspace; without ``explore``, the mean one.
-
-    In the mean model outcomes weigh as often as they were seen, and the unknown is worth v.
-    """
+def write_model(agent: State) -> None:
+    """Write the sampled model into the workspace."""
     for pair in range(len(agent.table.sizes)):
-        _write_pair(agent, pair, explore)
+        _write_pair(agent, pair)
 
 
 @jit_inlined
-def _write_pair(agent: State, pair: int, explore: float) -> None:
+def _write_pair(agent: State, pair: int) -> None:
     table, model, total = agent.table, agent.table.workspace_model, 0.0
     for i in range(table.sizes[pair]):
-        weight = agent.weights[pair, i] if explore > 0.0 else float(table.counts[pair, i])
+        weight = agent.weights[pair, i]
         model.probabilities[pair, i] = weight
         total += weight
-    unknown = agent.prior[CENTRE]
-    unknown += explore * agent.prior[SPREAD] * (OPTIMISM + agent.unknown[pair])
+    unknown = agent.prior[CENTRE] + agent.prior[SPREAD] * (OPTIMISM + agent.unknown[pair])
     n, reward = max(table.visits[pair], 1), table.rewards[pair, MEAN]
     std = math.sqrt(agent.prior[NOISE] + table.rewards[pair, SQUARES]) / n
-    known = total * (reward + explore * std * agent.errors[pair])
+    known = total * (reward + std * agent.errors[pair])
     new = agent.prior[CONCENTRATION + pair // end_of(table)] + nameless(table, pair)
     total += new
     for i in range(table.sizes[pair]):
@@ -245,8 +241,8 @@ class OPSRL(TableAgent):
 
     Notes
     -----
-    The best estimate, by which the agent acts when it does not explore, weighs every outcome by how
-    often it was seen, and the unknown is worth as much as going on as until now.
+    The best estimate, by which the agent acts when it does not explore, is the mean of ten models,
+    see `rblspi.offline.table_values`.
 
     References
     ----------
@@ -270,9 +266,3 @@ class OPSRL(TableAgent):
             due=np.array([NEW_DRAW]),
             sampled=np.zeros(k),
         )
-
-    def _write_mean_model(self) -> None:
-        prior = self.state.prior.copy()
-        find_prior(self.state)
-        write_model(self.state, 0.0)
-        self.state.prior[:] = prior  # as it was drawn with

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -14,6 +15,8 @@ from rblspi.core.types import Allowed, Array, Integers, Matrix, Vector
 from rblspi.data.transitions import Transitions
 from rblspi.online.agent import Agent
 from rblspi.policies.choice import greedy
+from rblspi.policies.linear import LinearPolicy
+from rblspi.policies.values import Draws
 from rblspi.rollout.loop import AgentFunctions
 from rblspi.rollout.memory import Transition, ends_episode
 
@@ -69,7 +72,8 @@ class PlanningAgent(Agent):
     state: Any
     #: the fraction by which the memory grows before the end of an episode is worth a new plan
     least_growth: ClassVar[float] = 0.0
-    _best: tuple[int, Matrix] | None = None  # transitions behind it, weights
+    #: transitions behind it, weights and draws around them
+    _best: tuple[int, Array, Draws | None] | None = None
 
     @abstractmethod
     def _value_function(self, log: Transitions, explore: bool) -> Array:
@@ -78,6 +82,10 @@ class PlanningAgent(Agent):
         To explore, they may be random, and may begin with `_last_plan`. A plan of several steps has
         such weights for each.
         """
+
+    def _estimate(self, log: Transitions) -> tuple[Array, Draws | None]:
+        """The best estimate, and draws around it if it comes with any."""
+        return self._value_function(log, explore=False), None
 
     def _steps_of_plan(self) -> int:
         return 1
@@ -124,5 +132,9 @@ class PlanningAgent(Agent):
             weights: Vector = self.state.weights[self.state.counters[STEP]]
             return weights
         if self._best is None or self._best[0] != steps:
-            self._best = (steps, self._value_function(self._remembered(), explore=False))
+            self._best = (steps, *self._estimate(self._remembered()))
         return self._best[1].ravel()
+
+    def _draws(self) -> Draws | Callable[[LinearPolicy], Draws] | None:
+        self._weights(explore=False)
+        return self._best[2] if self._best and self._best[2] else super()._draws()

@@ -12,7 +12,6 @@ downwards and upwards in turn.
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 
 import numpy as np
 
@@ -22,8 +21,11 @@ from rblspi.core.settings import Setting
 from rblspi.core.types import Integers, Vector
 from rblspi.environments.spaces import observation_shape, states_of
 from rblspi.features import BasisLike, OneHot, as_basis
+from rblspi.offline.table_values import Places, table_values
 from rblspi.online.agent import Agent, Cost
 from rblspi.online.table import ANYWHERE, DRAWS, MOST_OUTCOMES, Table, differs, end_of
+from rblspi.policies.values import Draws
+from rblspi.rollout.memory import SEEN
 
 #: transitions that are kept: 8 MB, because intervals in a table are as narrow as these are many
 MOST_REMEMBERED = 100_000
@@ -48,7 +50,8 @@ class TableAgent(Agent):
     most_remembered = MOST_REMEMBERED
 
     discount = Setting(0.99, check.discount_of_plans)
-    _best: tuple[int, Vector] = (-1, np.empty(0))  # visits behind it, action values
+    #: transitions behind it, action values and draws around them
+    _best: tuple[int, Vector, Draws] | None = None
 
     def _recipe(self, given: BasisLike | None) -> BasisLike:
         space, name = self.env.observation_space, type(self).__name__
@@ -61,22 +64,25 @@ class TableAgent(Agent):
             raise TypeError(f"{name} learns a table and takes no basis but OneHot(), not {given}")
         return OneHot(joint=observation_shape(space) != ())
 
-    @abstractmethod
-    def _write_mean_model(self) -> None:
-        """Write the best estimate of the model into the workspace."""
-
     def _weights(self, explore: bool) -> Vector:
-        """Action values in the sampled model, or in the best estimate of it."""
-        if explore:
+        """Action values in the sampled model, or the mean over models of what is remembered."""
+        if explore or not self.session.memory.size:
             return np.asarray(self.state.sampled)
-        visits = int(self.state.table.visits.sum())
-        if self._best[0] != visits:
-            values = np.zeros_like(self.state.sampled)
-            self._write_mean_model()
-            plan(self.state.table, values)
-            self.state.table.workspace_plan.ready[0] = 0  # for the plan that the agent acts by
-            self._best = (visits, values)
-        return self._best[1]
+        return self._estimate()[1]
+
+    def _draws(self) -> Draws | None:
+        return self._estimate()[2] if self.session.memory.size else None
+
+    def _estimate(self) -> tuple[int, Vector, Draws]:
+        seen = int(self.session.memory.counters[SEEN])
+        if self._best is None or self._best[0] != seen:
+            by_action = self.state.sampled.reshape(self.actions, -1)
+            allowed = self.state.table.forbidden.reshape(by_action.shape) == 0
+            log = self.session.memory.transitions(self.features.shape)
+            log = Places.of(log, self.features).log
+            weights, draws = table_values(log, by_action, self.discount, allowed)
+            self._best = (seen, weights.ravel(), draws)
+        return self._best
 
     def cost(self) -> Cost:
         """About what learning takes, if a model is planned in every hundred steps."""

@@ -41,8 +41,8 @@ from rblspi.plotting.explorer_pictures import (
     words,
 )
 from rblspi.plotting.maps import dimensions, slice_at
-from rblspi.policies.values import ValuePosterior
-from rblspi.rollout.evaluate import Actor, values_of
+from rblspi.policies.linear import LinearPolicy
+from rblspi.rollout.evaluate import Actor, policy_of
 
 #: whole numbers that a list to choose from has at the most; a slider has more
 MOST_CHOICES = 60
@@ -64,18 +64,18 @@ _PAGE = html.document(
 class Known(NamedTuple):
     """What a page shows of an actor."""
 
-    values: ValuePosterior
+    policy: LinearPolicy
     domain: Domain
     episodes: Matrix  # length and return of each, shape (episodes, 2)
 
 
 def known(actor: Actor, domain: Domain | None = None) -> Known:
-    """What there is to show of an agent, a `ValuePosterior` or a `LinearPolicy`.
+    """What there is to show of an agent or a `LinearPolicy`.
 
     The domain is what `rblspi.plotting.domain.find` has found; by default it looks now.
     """
     episodes = np.asarray(getattr(actor, "episodes", np.empty((0, 2))))
-    return Known(values_of(actor), domain or find(actor), episodes)
+    return Known(policy_of(actor), domain or find(actor), episodes)
 
 
 def write(actor: Actor, path: str | PathLike[str], domain: Domain | None = None) -> Path:
@@ -144,7 +144,7 @@ class View:
             values = zip(known.domain.coordinates, before.point, strict=True)
             self.point = np.array([each.nearest(value) for each, value in values])
         kind = Map if len(self.point) > 1 else Line
-        certain = known.values.posterior is not None
+        certain = known.policy.value_draws is not None
         self.pictures: list[Map | Line] = [
             kind(known.domain, axes, certain, still) for axes in pairs
         ]
@@ -155,7 +155,7 @@ class View:
         self._lay_out()
 
     def _lay_out(self) -> None:
-        policy = self.known.values.policy
+        policy = self.known.policy
         name = "a log" if policy.environment is None else policy.environment["id"]
         algorithm = policy.provenance.get("algorithm", "a policy")
         parts = [
@@ -275,23 +275,17 @@ class View:
             needed = (picture.axes, *map(bytes, points), bytes(np.delete(self.point, picture.axes)))
             if needed != picture.drawn:
                 picture.drawn = needed
-                picture.show(slice_at(self.known.values.in_basis(), domain, picture.axes, points))
+                picture.show(slice_at(self.known.policy, domain, picture.axes, points))
             picture.mark(self.point)
-        self.at_point.show(self.known.values, domain)
+        self.at_point.show(self.known.policy, domain)
 
 
 def _lead(known: Known) -> str:
     """One paragraph about the actor, as HTML."""
-    values, policy = known.values, known.values.policy
+    policy = known.policy
     steps = policy.provenance.get("transitions", 0)
     episodes = f" in {len(known.episodes):,} episodes" if len(known.episodes) else ""
-    own, other = (type(basis).__name__ for basis in (values.basis or policy.basis, policy.basis))
-    lead = (
-        f"After {steps:,} transitions{episodes}, with {values.features.size:,} features of {own}."
-    )
-    if values.basis is None:
-        return lead
+    basis = type(policy.basis).__name__
     return (
-        f"{lead} The policy is the agent's plan, which it has in {other}. Where actions are about "
-        "equally good, another one may have the higher value here."
+        f"After {steps:,} transitions{episodes}, with {policy.features.size:,} features of {basis}."
     )

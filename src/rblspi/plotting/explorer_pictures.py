@@ -27,7 +27,7 @@ from rblspi.plotting import html
 from rblspi.plotting.domain import Coordinate, Domain
 from rblspi.plotting.maps import Slice, action_colours, arrow, ask
 from rblspi.plotting.style import BLUE, SKY, VERMILLION
-from rblspi.policies.values import ValuePosterior
+from rblspi.policies.linear import LinearPolicy
 
 #: points along the side of a map, and along a line
 SIDE, POINTS = 61, 241
@@ -287,18 +287,17 @@ class AtPoint:
         self.chart.scatter("mean", "action", fill_color="colour", **dot)
         self.layout = side_by_side([self.says, self.chart])
 
-    def show(self, values: ValuePosterior, domain: Domain) -> None:
+    def show(self, policy: LinearPolicy, domain: Domain) -> None:
         """Ask for the values at the point of the domain, and show them."""
-        (mean,), std, (chosen,), unknown = ask(values, domain, domain.point[None])
+        (mean,), std, (chosen,), unknown = ask(policy, domain, domain.point[None])
         reach = np.zeros_like(mean) if std is None else 2.0 * std[0]
-        low, high = (np.clip(end, *values.limits) for end in (mean - reach, mean + reach))
         self.chart.xaxis.axis_label = "value" + " ± 2 standard deviations" * (std is not None)
         self.source.data = {
             "action": domain.actions,
             "colour": self.colours,
             "mean": mean,
-            "low": low,
-            "high": high,
+            "low": mean - reach,
+            "high": mean + reach,
         }
         pairs = zip(domain.coordinates, domain.point, strict=True)
         place = ", ".join(f"{each.name} = {each.text(value)}" for each, value in pairs)

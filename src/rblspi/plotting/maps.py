@@ -25,8 +25,8 @@ from rblspi.core import check
 from rblspi.core.types import Array, Integers, Mask, Matrix
 from rblspi.plotting.domain import Coordinate, Domain, find
 from rblspi.plotting.style import BLUE, GREEN, ORANGE, PURPLE, SKY, VERMILLION
-from rblspi.policies.values import ValuePosterior
-from rblspi.rollout.evaluate import Actor, values_of
+from rblspi.policies.linear import LinearPolicy
+from rblspi.rollout.evaluate import Actor, policy_of
 
 _COLOURS = (BLUE, "#F0E4C2", VERMILLION, GREEN, PURPLE, SKY, ORANGE)
 _TWO_COLOURS = (BLUE, ORANGE)
@@ -48,12 +48,11 @@ class Answers(NamedTuple):
     unknown: Mask | None  # where the data say little about the value of that action
 
 
-def ask(values: ValuePosterior, domain: Domain, coordinates: Matrix) -> Answers:
+def ask(policy: LinearPolicy, domain: Domain, coordinates: Matrix) -> Answers:
     """What actions are worth at some coordinates, shape (N, d), and what the policy does there."""
     observations = domain.space.observations_at(coordinates)
-    mean, std, _ = values.action_values(observations)
-    chosen = values.policy(observations)
-    return Answers(mean, std, chosen, values.little_known(observations, chosen))
+    values, chosen = policy.action_values(observations), policy(observations)
+    return Answers(values.mean, values.std, chosen, policy.little_known(values, chosen))
 
 
 class Slice(NamedTuple):
@@ -103,23 +102,18 @@ def compute(actor: Actor, domain: Domain | None = None, *, resolution: int = 121
 
     Parameters
     ----------
-    actor : Agent, ValuePosterior or LinearPolicy
+    actor : Agent or LinearPolicy
     domain : Domain, optional
         What `rblspi.plotting.domain.find` has found; by default it looks now.
     resolution : int
         Number of grid points along each dimension.
-
-    Notes
-    -----
-    Maps show the evaluation in the basis alone. The second estimate, with which an agent states
-    the interval of a single state, takes milliseconds for each.
     """
     check.count("resolution", resolution, least=2)
-    values = values_of(actor).in_basis()
+    policy = policy_of(actor)
     domain = domain or find(actor)
     axes = [coordinate.points(resolution) for coordinate in domain.coordinates]
     slices = [
-        slice_at(values, domain, dims, [axes[d] for d in dims]) for dims in dimensions(len(axes))
+        slice_at(policy, domain, dims, [axes[d] for d in dims]) for dims in dimensions(len(axes))
     ]
     return Maps(slices, domain)
 
@@ -134,7 +128,7 @@ def dimensions(size: int) -> list[tuple[int, ...]]:
 
 
 def slice_at(
-    values: ValuePosterior, domain: Domain, dims: tuple[int, ...], axes: Sequence[Array]
+    policy: LinearPolicy, domain: Domain, dims: tuple[int, ...], axes: Sequence[Array]
 ) -> Slice:
     """The slice through the point of the domain with these points along the axes."""
     grid = np.meshgrid(*axes)  # the first axis is the last one of the arrays
@@ -142,7 +136,7 @@ def slice_at(
     for d, points in zip(dims, grid, strict=True):
         rows[:, d] = points.ravel()
     form = grid[0].shape
-    mean, std, chosen, unknown = ask(values, domain, rows)
+    mean, std, chosen, unknown = ask(policy, domain, rows)
     return Slice(
         *(dims, tuple(axes), mean.reshape(*form, -1)),
         None if std is None else std.reshape(*form, -1),

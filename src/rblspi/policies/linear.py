@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rblspi.core import check
 from rblspi.core.archive import printable
-from rblspi.core.types import Array, Integers, Matrix, Vector
+from rblspi.core.types import Array, Integers, Mask, Matrix, Vector
 from rblspi.data.encoding import Encoding
 from rblspi.environments.actions import ActionSet, action_set
 from rblspi.environments.lookup import make_described
@@ -23,6 +23,7 @@ from rblspi.features import Basis, BasisLike, Features
 from rblspi.model.posterior import Posterior
 from rblspi.policies.choice import EpsilonGreedy, Greedy, Pessimistic
 from rblspi.policies.given import BatchPolicy
+from rblspi.policies.values import ActionValues, Draws
 
 #: features that are computed at a time: 64 MB
 AT_A_TIME = 2**23
@@ -48,6 +49,10 @@ class LinearPolicy:
         theta, one block of n weights for every action.
     observation_space : gymnasium.Space
     action_space : gymnasium.spaces.Discrete or gymnasium.spaces.Box
+    draws : Draws or callable, optional
+        What is known of the error of the values: value functions around the mean by which the
+        policy acts. A function of the policy finds them when they are first asked for. By default
+        they are drawn from the posterior, if there is one.
     posterior : Posterior, optional
         Of the weights, which pessimism needs.
     pessimism : float
@@ -75,6 +80,7 @@ class LinearPolicy:
     weights: Vector
     observation_space: gym.Space[Any]
     action_space: gym.Space[Any]
+    draws: Draws | Callable[[LinearPolicy], Draws] | None = None
     posterior: Posterior | None = None
     pessimism: float = 0.0
     epsilon: float = 0.0
@@ -206,12 +212,40 @@ class LinearPolicy:
         return EpsilonGreedy(self.weights_by_action, self.epsilon, rng)
 
     def values(self, observation: ArrayLike) -> Array:
-        """Q = phi'theta, by which actions are chosen, shape (actions,) or (N, actions).
-
-        `rblspi.offline.value_posterior` tells what actions are worth, and how sure that is.
-        """
+        """Q = phi'theta, by which actions are chosen, shape (actions,) or (N, actions)."""
         values: Array = self.features(self.observed(observation)) @ self.weights_by_action.T
         return values
+
+    @cached_property
+    def value_draws(self) -> Draws | None:
+        """Draws of value functions around the weights; None if nothing is known of errors."""
+        if self.draws is None:
+            return None if self.posterior is None else Draws.of_posterior(self.posterior)
+        return self.draws if isinstance(self.draws, Draws) else self.draws(self)
+
+    def action_values(self, observation: ArrayLike) -> ActionValues:
+        """What every action is worth, and how sure that is, in a state or in a batch of them.
+
+        The mean is `values`, by which the policy acts.
+        """
+        seen = np.asarray(self.observed(observation))
+        rows, draws = seen.reshape(-1, *self.features.shape), self.value_draws
+        count, parts = max(1, AT_A_TIME // self.features.size), []
+        for start in range(0, max(len(rows), 1), count):
+            x = self.features(rows[start : start + count])
+            mean = x @ self.weights_by_action.T
+            parts.append(ActionValues(mean) if draws is None else draws.at(x, mean))
+        found = ActionValues.joined(parts)
+        return found if seen.ndim > len(self.features.shape) else found.row(0)
+
+    def probability_best(self, observation: ArrayLike) -> Array:
+        """How likely each action is the best one, see `ActionValues.probability_best`."""
+        return self.action_values(observation).probability_best()
+
+    def little_known(self, values: ActionValues, actions: Integers) -> Mask | None:
+        """Whether the data say little about an action in each state; None without draws."""
+        draws = self.value_draws
+        return None if draws is None else draws.little_known(values, actions)
 
     def make_environment(self, **arguments: Any) -> gym.Env[Any, Any]:
         """The environment that the policy is for; arguments override those of its description."""
@@ -228,7 +262,7 @@ class LinearPolicy:
 
         policy_file.save(self, path)
 
-    def export(self, path: str | PathLike[str], std: bool | None = None) -> None:
+    def export(self, path: str | PathLike[str], std: bool = False) -> None:
         """Write the policy for other programs: a graph in float64 for ONNX Runtime.
 
         Parameters
@@ -236,11 +270,11 @@ class LinearPolicy:
         path : path
             A name that ends in .onnx.
         std : bool, optional
-            Whether the graph computes standard deviations; by default if the policy is pessimistic.
+            Whether the graph computes standard deviations.
         """
         from rblspi.policies import onnx_graph
 
-        onnx_graph.write(self, path, bool(self.pessimism) if std is None else std)
+        onnx_graph.write(self, path, bool(std))
 
     @staticmethod
     def load(path: str | PathLike[str], basis: BasisLike | None = None) -> LinearPolicy:
@@ -250,7 +284,7 @@ class LinearPolicy:
         """
         from rblspi.policies import policy_file
 
-        return policy_file.load(path, basis).policy
+        return policy_file.load(path, basis)
 
     @property
     def origin(self) -> str:
@@ -273,7 +307,8 @@ class LinearPolicy:
     def __getstate__(self) -> dict[str, Any]:
         """Everything but the features, which are built again."""
         left_out = ("features", "_deterministic", "_exploring")
-        return {name: value for name, value in vars(self).items() if name not in left_out}
+        state = {name: value for name, value in vars(self).items() if name not in left_out}
+        return state | {"draws": self.value_draws}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         features = state["basis"].build(state["observation_space"])

@@ -29,6 +29,7 @@ from rblspi.features.composition import emit
 
 if TYPE_CHECKING:
     from rblspi.policies.linear import LinearPolicy
+    from rblspi.policies.values import Draws
 
 #: versions of the operators, old enough for runtimes of the last years
 OPSETS = {"": 17, "ai.onnx.ml": 3}
@@ -41,8 +42,8 @@ def write(policy: LinearPolicy, path: str | PathLike[str], std: bool) -> None:
     target = Path(path)
     if target.suffix != ".onnx":
         raise ValueError(f"{path}: a policy is exported as .onnx")
-    if std and policy.posterior is None:
-        raise ValueError("std=True: the policy has no posterior, and knows no standard deviation")
+    if std and policy.value_draws is None:
+        raise ValueError("std=True: the policy has no draws, and knows no standard deviation")
     if not policy.features.stages:
         raise ValueError(
             f"{policy.basis} cannot be exported: it is no basis of this library; "
@@ -54,16 +55,15 @@ def write(policy: LinearPolicy, path: str | PathLike[str], std: bool) -> None:
 
 
 def _content(policy: LinearPolicy, std: bool) -> bytes:
-    posterior = policy.posterior
     graph = _Graph()
     times = emit(policy.features, graph, _observation(graph, policy))
     scores = graph.named("values", times(policy.weights_by_action.T))
     outputs = ["values"]
-    if std and posterior is not None:
-        lengths = _lengths(graph, times, np.array(posterior.covariance_factors))
-        outputs.append(graph.named("std", lengths))
-        if policy.pessimism:
-            scores = graph("Sub", scores, graph("Mul", lengths, np.array(policy.pessimism)))
+    if policy.pessimism and policy.posterior is not None:
+        lengths = _lengths(graph, times, np.array(policy.posterior.covariance_factors))
+        scores = graph("Sub", scores, graph("Mul", lengths, np.array(policy.pessimism)))
+    if std and policy.value_draws is not None:
+        outputs.append(graph.named("std", _deviations(graph, times, policy.value_draws)))
     action, kind, shape = _action(graph, policy, scores)
     graph.named("action", action)
     about = {
@@ -219,6 +219,19 @@ def _between(graph: _Graph, actions: GridActions, scores: str, best: str) -> str
 
 
 # Standard deviations ---------------------------------------------------------------------------
+
+
+def _deviations(graph: _Graph, times: Callable[[NDArray[Any]], str], draws: Draws) -> str:
+    """`ActionValues.std` of every action, whose draws are relative to their mean."""
+    count, actions, n = draws.deviations.shape
+    apart = times(draws.deviations.reshape(count * actions, n).T.astype(np.float64))
+    by_draw = graph("Reshape", apart, np.array([0, count, actions]))
+    mean = graph("ReduceMean", by_draw, axes=[1], keepdims=1)
+    left = graph("Sub", by_draw, mean)
+    squares = graph("ReduceSum", graph("Mul", left, left), np.array([1]), keepdims=0)
+    variance = graph("Div", squares, np.array(count - 1.0))
+    common = times(draws.common[:, None].astype(np.float64))
+    return graph("Sqrt", graph("Add", variance, graph("Mul", common, common)))
 
 
 def _lengths(graph: _Graph, times: Callable[[NDArray[Any]], str], factors: NDArray[Any]) -> str:

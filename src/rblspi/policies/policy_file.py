@@ -1,4 +1,4 @@
-"""A policy as one file, with the posterior of its values if there is one: arrays and plain data."""
+"""A policy as one file, with the draws of its values if there are any: arrays and plain data."""
 
 from __future__ import annotations
 
@@ -11,17 +11,16 @@ from numpy.typing import NDArray
 
 from rblspi.core import archive
 from rblspi.core.archive import FileError, short
-from rblspi.core.types import Array
 from rblspi.data.encoding import Encoding
 from rblspi.environments.actions import action_set
 from rblspi.environments.spaces import describe_space, space_from
 from rblspi.features import BasisLike, as_basis, basis_from_settings
 from rblspi.model.posterior import Posterior
 from rblspi.policies.linear import LinearPolicy
-from rblspi.policies.values import ValuePosterior, values_of
+from rblspi.policies.values import Draws
 
 FORMAT = "rblspi-policy"
-VERSION = 5
+VERSION = 6
 
 #: of every posterior, and of some
 _ARRAYS = ("mean", "factor", "gram_factor")
@@ -36,41 +35,30 @@ _FIELDS: dict[str, Any] = {
     "seed": list,
 }
 _SPACES = ("observation_space", "action_space")
-_OTHERS = {"basis", "inputs", "posterior", "values"}
-_VALUES = {"basis", "basis_std", "limits", "posterior"}
+_OTHERS = {"basis", "inputs", "posterior", "unknown"}
 #: see `rblspi.environments.lookup.describe`
 _ENVIRONMENT = {"id", "arguments", "limit", "wrappers", "module"}
 
 
-def save(policy: LinearPolicy | ValuePosterior, path: str | PathLike[str]) -> None:
-    """Write a policy, alone or with its values; the file appears once it is whole."""
-    values = policy if isinstance(policy, ValuePosterior) else None
-    policy = policy.policy if isinstance(policy, ValuePosterior) else policy
-    arrays = {"weights": policy.weights}
+def save(policy: LinearPolicy, path: str | PathLike[str]) -> None:
+    """Write a policy and the draws of its values; the file appears once it is whole."""
+    arrays: dict[str, NDArray[Any]] = {"weights": policy.weights}
     description: dict[str, Any] = {name: getattr(policy, name) for name in _FIELDS}
     description |= {name: describe_space(getattr(policy, name)) for name in _SPACES}
+    posterior, draws = policy.posterior if policy.pessimism else None, policy.value_draws
     description |= {
         "basis": policy.basis.settings(),
         "inputs": None if policy.inputs is None else policy.inputs.plain(),
-        "posterior": None,
-        "values": None,
+        "posterior": _describe(posterior, "posterior", arrays),
+        "unknown": None if draws is None else draws.unknown,
     }
-    if values is None or policy.pessimism:  # otherwise the posterior of the values is enough
-        description["posterior"] = _describe(policy.posterior, "posterior", arrays)
-    if values is not None:
-        shared = bool(policy.pessimism) and values.posterior is policy.posterior
-        description["values"] = {
-            "basis": None if values.basis is None else values.basis.settings(),
-            "basis_std": values.basis_std,
-            # JSON has no infinity
-            "limits": [v if math.isfinite(v) else None for v in values.limits],
-            "posterior": None if shared else _describe(values.posterior, "values", arrays),
-        }
+    if draws is not None:
+        arrays |= {"deviations": draws.deviations, "common": draws.common}
     archive.write(path, FORMAT, VERSION, description, arrays)
 
 
 def _describe(
-    posterior: Posterior | None, prefix: str, arrays: dict[str, Array]
+    posterior: Posterior | None, prefix: str, arrays: dict[str, NDArray[Any]]
 ) -> dict[str, Any] | None:
     """The numbers of a posterior, whose arrays are added under their names."""
     if posterior is None:
@@ -80,8 +68,8 @@ def _describe(
     return {name: getattr(posterior, name) for name in _NUMBERS}
 
 
-def load(path: str | PathLike[str], basis: BasisLike | None = None) -> ValuePosterior:
-    """Read a policy and its values; those by which it acts, if the file has no others.
+def load(path: str | PathLike[str], basis: BasisLike | None = None) -> LinearPolicy:
+    """Read a policy.
 
     Raises
     ------
@@ -91,10 +79,9 @@ def load(path: str | PathLike[str], basis: BasisLike | None = None) -> ValuePost
     description, arrays = archive.read(path, FORMAT, VERSION)
     try:
         policy = _policy(description, arrays, basis)
-        values = _values(policy, description["values"], arrays)
         if arrays:
             raise FileError(f"it has an array {short(next(iter(arrays)))} that no policy has")
-        return values
+        return policy
     except KeyError as error:
         raise FileError(f"{path} cannot be loaded: it has no {error}") from error
     except Exception as error:  # whatever a stranger's values make a constructor raise
@@ -117,6 +104,7 @@ def _policy(
     names, seed = description["action_names"], description["seed"]
     axes = tuple(tuple(map(float, axis)) for axis in description["action_axes"])
     actions = action_set(spaces["action_space"], axes).count
+    features = recipe.build(spaces["observation_space"])
     policy = LinearPolicy(
         **{name: description[name] for name in _FIELDS}
         | {"action_names": tuple(map(str, names)), "seed": tuple(map(int, seed))}
@@ -124,27 +112,28 @@ def _policy(
         | {"action_axes": axes},
         basis=recipe,
         inputs=None if inputs is None else Encoding.from_plain(inputs),
-        features=recipe.build(spaces["observation_space"]),
+        features=features,
         weights=_finite(arrays, "weights"),
+        draws=_draws(description["unknown"], arrays, actions, features.size),
         posterior=_posterior(description["posterior"], "posterior", arrays, actions),
     )
     np.random.default_rng(policy.seed)  # refuses numbers that are no seed
     return policy
 
 
-def _values(policy: LinearPolicy, stored: Any, arrays: dict[str, NDArray[Any]]) -> ValuePosterior:
-    if stored is None:
-        return values_of(policy)
-    if set(stored) != _VALUES or type(stored["basis_std"]) not in (int, float):
-        raise FileError(f"values={short(stored)} do not say how they are distributed")
-    own = _posterior(stored["posterior"], "values", arrays, policy.actions)
-    return ValuePosterior(
-        policy,
-        policy.posterior if own is None else own,
-        basis=None if stored["basis"] is None else basis_from_settings(stored["basis"]),
-        basis_std=stored["basis_std"],
-        limits=_limits(stored["limits"]),
-    )
+def _draws(
+    unknown: Any, arrays: dict[str, NDArray[Any]], actions: int, features: int
+) -> Draws | None:
+    if unknown is None:
+        return None
+    deviations = _finite(arrays, "deviations", np.float32)
+    common = _finite(arrays, "common", np.float32)
+    if deviations.shape[1:] != (actions, features) or len(deviations) < 2:
+        raise FileError(f"deviations has the shape {deviations.shape}")
+    finite = type(unknown) in (int, float) and 0.0 <= unknown < math.inf
+    if common.shape != (features,) or not finite:
+        raise FileError(f"unknown={short(unknown)}, common{common.shape} are no errors of values")
+    return Draws(deviations, common, float(unknown))
 
 
 def _posterior(
@@ -169,16 +158,10 @@ def _posterior(
     return Posterior(**found, **values, actions=actions)
 
 
-def _limits(pair: Any) -> tuple[float, float]:
-    kinds = [type(v) in (int, float, type(None)) for v in pair] if isinstance(pair, list) else []
-    if kinds != [True, True]:
-        raise FileError(f"limits={short(pair)} are not two numbers")
-    low, high = pair
-    return -math.inf if low is None else float(low), math.inf if high is None else float(high)
-
-
-def _finite(arrays: dict[str, NDArray[Any]], name: str) -> Array:
+def _finite(
+    arrays: dict[str, NDArray[Any]], name: str, dtype: type[np.floating[Any]] = np.float64
+) -> NDArray[Any]:
     array = arrays.pop(name)
-    if array.dtype != np.float64 or not np.isfinite(array).all():
+    if array.dtype != dtype or not np.isfinite(array).all():
         raise FileError(f"{name} does not hold finite numbers")
     return array.copy()

@@ -1,31 +1,83 @@
-"""What the actions of a policy are worth: a posterior over its value functions, and its statistics.
+"""What actions are worth: draws of value functions, and everything that is stated of them.
 
-`rblspi.offline.values` makes it from a policy and transitions. Everything that is stated of action
-values is computed here: means, deviations, draws, the probability that an action is the best.
+A policy acts by the mean of the draws. Means, deviations, intervals, gaps between actions and the
+probability that an action is the best are statistics of the same draws, so that a policy acts as
+it states. Errors of two actions in one state are correlated. A gap is therefore a difference within
+one draw, and never follows from two intervals.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from functools import cached_property
-from os import PathLike
-from typing import Any, NamedTuple, Protocol, Self
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtri
+from numpy.typing import NDArray
+from scipy.special import stdtrit
 
 from rblspi.core import check
 from rblspi.core.intervals import CONFIDENCE
-from rblspi.core.types import Array, Integers, Mask, Matrix
-from rblspi.features import Basis, BasisLike, Features
+from rblspi.core.types import Array, Integers, Mask, Matrix, Vector
 from rblspi.model.posterior import Posterior
-from rblspi.policies.choice import best_actions
-from rblspi.policies.linear import LinearPolicy
 
-#: where a standard deviation exceeds this share of the prior's, the data say little
+#: where a standard deviation exceeds this share of that of an unknown value, the data say little
 LITTLE_KNOWN = 0.5
+#: value functions that are drawn from a Gaussian: their standard deviation is known to 11%
+DRAWS = 40
+#: rankings behind a probability p, whose standard error is then at most 0.016
+RANKINGS = 1000
+#: numbers that are ranked at a time: 64 MB
+AT_A_TIME = 2**23
+
+
+class Draws(NamedTuple):
+    """Value functions, relative to their mean, which is the one that a policy acts by.
+
+    Attributes
+    ----------
+    deviations : ndarray of float32, shape (B, actions, n)
+        Weights of every draw less those of the policy.
+    common : ndarray of float32, shape (n,)
+        Weights of the standard deviation of an error that all draws and all actions share.
+    unknown : float
+        Standard deviation of a value of which nothing is known.
+    """
+
+    deviations: NDArray[np.float32]
+    common: NDArray[np.float32]
+    unknown: float
+
+    @classmethod
+    def around(cls, weights: Array, unknown: float, common: Vector | None = None) -> Draws:
+        """Draws from their weights, shape (B, actions, n), without the mean."""
+        deviations = weights - weights.mean(axis=0)
+        common = np.zeros(weights.shape[2]) if common is None else common
+        return cls(deviations.astype(np.float32), common.astype(np.float32), float(unknown))
+
+    @classmethod
+    def of_posterior(cls, posterior: Posterior) -> Draws:
+        """Draws from N(m, S); of what is unknown, the prior knows as much."""
+        sampled = posterior.sample(np.random.default_rng(0), DRAWS)
+        weights = sampled.reshape(DRAWS, posterior.actions, -1)
+        return cls.around(weights, posterior.prior_precision**-0.5)
+
+    def little_known(self, values: ActionValues, actions: Integers) -> Mask:
+        """Whether the data say little about an action in each state."""
+        assert values.std is not None
+        std = np.take_along_axis(values.std, np.asarray(actions)[:, None], axis=-1)[:, 0]
+        little: Mask = std > LITTLE_KNOWN * self.unknown
+        return little
+
+    def at(self, x: Matrix, mean: Matrix) -> ActionValues:
+        """The values at features of shape (N, n), whose means are given, (N, actions)."""
+        count, actions = self.deviations.shape[:2]
+        used = np.flatnonzero(x.any(axis=0)) if len(x) == 1 else slice(None)
+        columns = x[:, used].astype(np.float32)
+        apart = columns @ self.deviations[:, :, used].reshape(count * actions, -1).T
+        drawn = mean + apart.reshape(-1, count, actions).transpose(1, 0, 2)
+        return ActionValues(mean, drawn, (columns @ self.common[used]).astype(np.float64))
 
 
 class ActionValues(NamedTuple):
@@ -34,202 +86,102 @@ class ActionValues(NamedTuple):
     Attributes
     ----------
     mean : ndarray
-    std : ndarray or None
-        Standard deviation of the error of the mean, as the value of the policy. None where there
-        is no posterior.
-    samples : ndarray or None
-        Draws from the posterior, shape (samples, actions) or (samples, N, actions). A draw is
-        one value function, the same for all states and actions. None unless asked for.
+    draws : ndarray or None
+        Shape (B, actions) or (B, N, actions). A draw is one value function, the same for all
+        states and actions. None where there are none.
+    common : ndarray or None
+        Standard deviation of an error that all draws share, shape () or (N,).
     """
 
     mean: Array
-    std: Array | None
-    samples: Array | None = None
+    draws: Array | None = None
+    common: Array | None = None
+
+    def row(self, place: int) -> ActionValues:
+        """The values in one state of a batch."""
+        if self.draws is None or self.common is None:
+            return ActionValues(self.mean[place])
+        return ActionValues(self.mean[place], self.draws[:, place], self.common[place])
+
+    @classmethod
+    def joined(cls, parts: Sequence[ActionValues]) -> ActionValues:
+        """One batch from several."""
+        mean = np.concatenate([part.mean for part in parts])
+        drawn = [(part.draws, part.common) for part in parts if part.draws is not None]
+        if not drawn:
+            return cls(mean)
+        draws, common = zip(*drawn, strict=True)
+        return cls(mean, np.concatenate(draws, axis=1), np.concatenate(common))
+
+    @property
+    def std(self) -> Array | None:
+        """Standard deviation of the error of the mean, as the value of the policy."""
+        if self.draws is None or self.common is None:
+            return None
+        std: Array = np.hypot(self.draws.std(axis=0, ddof=1), self.common[..., None])
+        return std
 
     def interval(self, confidence: float = CONFIDENCE) -> tuple[Array, Array]:
         """The lower and the upper end of the interval of every value."""
-        if self.std is None:
-            raise ValueError("there is no posterior, and so there are no intervals of values")
-        half = float(ndtri(0.5 + confidence / 2.0)) * self.std
+        drawn = self._drawn()
+        half = reach(len(drawn), confidence) * self.std
         return self.mean - half, self.mean + half
 
+    def gap(self, confidence: float = CONFIDENCE) -> tuple[Array, Array]:
+        """The interval of how much better the action with the highest mean is than the next one.
 
-class AnotherEstimate(Protocol):
-    """Another estimate of action values, which does not depend on the basis."""
-
-    @property
-    def error(self) -> float:
-        """The standard error of its mean."""
-
-    def interval(self, observations: NDArray[Any], /) -> tuple[Matrix, Matrix]:
-        """The range of action values that this estimate allows, (N, actions) each."""
-
-
-@dataclass(frozen=True, eq=False)
-class ValuePosterior:
-    """The posterior over the value functions of one policy.
-
-    Without the optional fields it states the values by which the policy chooses actions, and no
-    standard deviations.
-
-    Parameters
-    ----------
-    policy : LinearPolicy
-        The policy whose actions are valued.
-    posterior : Posterior, optional
-        Of the weights of the action values.
-    basis : Basis, optional
-        In which the values are estimated; by default the basis of the policy.
-    basis_std : float
-        Standard deviation of the error of the basis, which is not part of a posterior of weights.
-    second : AnotherEstimate, optional
-        The 95% interval then contains both estimates, the range that the second one leaves open,
-        and its error on either side; the mean is in the middle. It holds transitions, and is
-        neither saved nor pickled: ``basis_std`` then stands for it.
-    limits : (float, float)
-        The least and the greatest value that the rewards allow. No mean is beyond them.
-    """
-
-    policy: LinearPolicy
-    posterior: Posterior | None = None
-    basis: Basis | None = None
-    basis_std: float = 0.0
-    second: AnotherEstimate | None = None
-    limits: tuple[float, float] = (-math.inf, math.inf)
-
-    def __post_init__(self) -> None:
-        check.not_negative("basis_std", self.basis_std)
-        if not self.limits[0] <= self.limits[1]:
-            raise ValueError(f"limits={self.limits} must have the lower number first")
-        if self.posterior is not None:
-            self.policy.require_fit(self.posterior.mean, self.features)
-
-    @cached_property
-    def features(self) -> Features:
-        """The features in which the values are linear."""
-        if self.basis is None:
-            return self.policy.features
-        return self.basis.build(self.policy.observation_space)
-
-    def action_values(
-        self, observation: ArrayLike, samples: int = 0, rng: np.random.Generator | None = None
-    ) -> ActionValues:
-        """What every action is worth, and how sure that is.
-
-        Parameters
-        ----------
-        observation : array_like
-            One observation, or a batch of them.
-        samples : int
-            How many value functions to draw from the posterior.
-        rng : numpy.random.Generator, optional
-            What draws them; unless given, the draws are the same at every call.
+        There is nothing to choose among fewer than two actions, and no gap.
         """
-        seen = self.policy.observed(observation)
-        x = self.features(seen)
-        rows, row = np.atleast_2d(x), 0 if x.ndim == 1 else slice(None)
-        if self.posterior is None:
-            if samples:
-                raise ValueError(
-                    f"{self.policy.origin} keeps no posterior to draw samples={samples} from: "
-                    "RBLSPI and BLSPI do"
-                )
-            mean = np.clip(rows @ self.policy.weights_by_action.T, *self.limits)
-            return ActionValues(mean[row], None)
-        own, noise = self.posterior.predict(rows)
-        mean, std = np.clip(own, *self.limits), np.hypot(noise, self.basis_std)
-        if self.second is not None:
-            seen = np.asarray(seen).reshape(len(rows), *self.features.shape)
-            low, high = self.second.interval(seen)
-            low, high = np.fmin(low, mean), np.fmax(high, mean)
-            mean = 0.5 * (low + high)
-            std = (high - low) / 2.0 / float(ndtri(0.975)) + self.second.error
-        if not samples:
-            return ActionValues(mean[row], std[row])
-        rng = np.random.default_rng(self.policy.seed) if rng is None else rng
-        weights = self.posterior.sample(rng, check.count("samples", samples))
-        drawn: Array = np.einsum("san,in->sia", weights.reshape(samples, *own.shape[1:], -1), rows)
-        if not np.array_equal(std, noise):
-            drawn = mean + (drawn - own) * (std / noise)
-        return ActionValues(mean[row], std[row], drawn[:, row])
+        drawn = self._drawn()
+        order = np.argsort(-self.mean, axis=-1)[..., :2]
+        mean = np.take_along_axis(self.mean, order, axis=-1)
+        best = np.take_along_axis(drawn, order[None], axis=-1)
+        half = reach(len(drawn), confidence) * (best[..., 0] - best[..., 1]).std(axis=0, ddof=1)
+        middle = mean[..., 0] - mean[..., 1]
+        return middle - half, middle + half
 
-    def probability_best(
-        self, observation: ArrayLike, samples: int = 1000, rng: np.random.Generator | None = None
-    ) -> Array:
-        """How likely each action is the best one: its share of the drawn value functions.
+    def probability_best(self) -> Array:
+        """How likely each action is the best one, in the shape of the mean.
 
-        The arguments are those of `action_values`, the shape is that of its mean. A probability
-        p has the standard error (p (1 - p) / samples)^1/2.
+        A ranking is that of one value function from Student's distribution with the mean and the
+        covariance of the draws.
         """
-        values = self.action_values(observation, check.count("samples", samples), rng).samples
-        assert values is not None
-        best = best_actions(values)
-        return np.stack([np.mean(best == a, axis=0) for a in range(self.policy.actions)], axis=-1)
+        drawn = self._drawn()
+        actions = self.mean.shape[-1]
+        mean, apart = self.mean.reshape(-1, actions), drawn - self.mean
+        apart = apart.reshape(len(drawn), -1, actions)
+        weights, rows = _rankings(len(drawn)), max(1, AT_A_TIME // (RANKINGS * actions))
+        found = np.empty_like(mean)
+        for start in range(0, len(mean), rows):
+            part = slice(start, start + rows)
+            values = np.tensordot(weights, apart[:, part], axes=1) + mean[part]
+            best = values.argmax(axis=2)
+            found[part] = np.stack([(best == a).mean(axis=0) for a in range(actions)], axis=1)
+        return found.reshape(self.mean.shape)
 
-    def little_known(self, observations: ArrayLike, actions: Integers) -> Mask | None:
-        """Whether the data say little about an action in each state; None without a posterior."""
-        if self.posterior is None:
-            return None
-        x = np.atleast_2d(self.features(self.policy.observed(observations)))
-        return narrowing(self.posterior, x, actions, self.limits) > LITTLE_KNOWN
+    def told_apart(self, confidence: float = CONFIDENCE) -> Mask:
+        """Whether one action is the best with this probability."""
+        likely: Array = self.probability_best().max(axis=-1)
+        return likely >= check.fraction("confidence", confidence)
 
-    def in_basis(self) -> Self:
-        """As a file has it: without the second estimate, which takes milliseconds for a state."""
-        return replace(self, second=None)
-
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the policy and its values to one file, which `LinearPolicy.load` reads too."""
-        from rblspi.policies import policy_file
-
-        policy_file.save(self, path)
-
-    @staticmethod
-    def load(path: str | PathLike[str], basis: BasisLike | None = None) -> ValuePosterior:
-        """Read a policy and its values from a file; the arguments are those of `LinearPolicy.load`.
-
-        If the policy was saved alone, its values are those by which it acts.
-        """
-        from rblspi.policies import policy_file
-
-        return policy_file.load(path, basis)
-
-    def __getstate__(self) -> dict[str, Any]:
-        left_out = ("features", "second")
-        return {name: value for name, value in vars(self).items() if name not in left_out}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, second=None)
+    def _drawn(self) -> Array:
+        if self.draws is None:
+            raise ValueError(
+                "nothing is known of the errors of these values: learn first, or use an "
+                "algorithm with a posterior"
+            )
+        return self.draws
 
 
-def values_of(policy: LinearPolicy | ValuePosterior) -> ValuePosterior:
-    """What is stated of a policy; if it is nothing else, by the posterior that it acts by."""
-    return (
-        policy if isinstance(policy, ValuePosterior) else ValuePosterior(policy, policy.posterior)
-    )
+def reach(count: int, confidence: Any) -> Any:
+    """Half of the interval in standard deviations of so many draws: Student's, if they are few."""
+    return stdtrit(count - 1, 0.5 + 0.5 * confidence) * math.sqrt(1.0 + 1.0 / count)
 
 
-def narrowing(
-    posterior: Posterior,
-    x: Matrix,
-    actions: Integers,
-    limits: tuple[float, float] = (-math.inf, math.inf),
-) -> Array:
-    """Posterior over prior standard deviation of Q(s, a): 1 where the data say nothing.
-
-    Parameters
-    ----------
-    posterior : Posterior
-    x : ndarray, shape (N, n)
-        Features of the states.
-    actions : ndarray of int, shape (N,)
-    limits : (float, float)
-        Between which values are known to be beforehand. The prior of the weights may be far wider.
-    """
-    _, std = posterior.predict(x)
-    after = np.take_along_axis(std, np.asarray(actions)[:, None], axis=1)[:, 0]
-    before = np.linalg.norm(x, axis=1) / np.sqrt(posterior.prior_precision)
-    if limits[1] > limits[0]:  # the deviation of a uniform distribution between the limits
-        before = np.minimum(before, (limits[1] - limits[0]) / math.sqrt(12.0))
-    # The level of all values, of which the prior says nothing, makes the ratio exceed 1.
-    ratios: Array = np.minimum(after / np.maximum(before, np.finfo(np.float64).tiny), 1.0)
-    return ratios
+@lru_cache(maxsize=8)
+def _rankings(count: int) -> Matrix:
+    """Weights of the draws in every ranking, shape (rankings, B): the same at every call."""
+    rng = np.random.default_rng(0)
+    normal = rng.standard_normal((RANKINGS, count))
+    weights: Matrix = normal / np.sqrt(rng.chisquare(count - 1, (RANKINGS, 1)))
+    return weights

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from rblspi.core import check
 from rblspi.core.intervals import share_interval
@@ -22,8 +21,8 @@ from rblspi.core.types import Array, Matrix
 from rblspi.environments.chain_walk import ChainWalk
 from rblspi.environments.spaces import as_vectors
 from rblspi.policies.linear import LinearPolicy
-from rblspi.policies.values import ValuePosterior
-from rblspi.rollout.evaluate import Actor, environment_for, policy_of, values_of
+from rblspi.policies.values import DRAWS, reach
+from rblspi.rollout.evaluate import Actor, environment_for, policy_of
 from rblspi.rollout.steps import rollout
 
 LEVELS = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99])
@@ -42,6 +41,8 @@ class Calibration(NamedTuple):
     of_means : bool
         Whether these are means over regions of states, by held-out episodes. The error of a mean
         may be far smaller than those of the states, so that a large width is no fault then.
+    draws : int
+        The number of value functions behind the deviations.
     """
 
     mean: Array
@@ -49,14 +50,15 @@ class Calibration(NamedTuple):
     truth: Array
     error: Array
     of_means: bool = False
+    draws: int = DRAWS
 
     def coverage(self, level: float | Array) -> Array:
         """Share of true values inside the central intervals of this probability.
 
         Where the truth itself has an error, the intervals are those for what was measured.
         """
-        reach = ndtri(0.5 + np.atleast_1d(level)[:, None] / 2.0) * np.hypot(self.std, self.error)
-        inside: Array = np.mean(np.abs(self.truth - self.mean) <= reach, axis=1)
+        half = reach(self.draws, np.atleast_1d(level)[:, None]) * np.hypot(self.std, self.error)
+        inside: Array = np.mean(np.abs(self.truth - self.mean) <= half, axis=1)
         return inside
 
     @property
@@ -68,7 +70,7 @@ class Calibration(NamedTuple):
     def sharpness(self) -> float:
         """Mean width of the 95% intervals, as a multiple of the width that 95% of errors need."""
         needed = float(np.quantile(np.abs(self.truth - self.mean), 0.95))
-        stated = float(ndtri(0.975) * np.hypot(self.std, self.error).mean())
+        stated = float(reach(self.draws, 0.95) * np.hypot(self.std, self.error).mean())
         return stated / needed if needed > 0.0 else math.inf
 
     @property
@@ -116,7 +118,7 @@ def calibrate(
 
     Parameters
     ----------
-    actor : Agent, ValuePosterior or LinearPolicy
+    actor : Agent or LinearPolicy
         With a posterior.
     env : gymnasium.Env or str, optional
         As for `evaluate`.
@@ -127,20 +129,23 @@ def calibrate(
     seed, longest : int
         As for `evaluate`; a rollout ends sooner where the discount makes the rest small.
     """
-    values = values_of(actor)
-    if values.posterior is None:
-        raise ValueError(
-            f"{values.policy.origin} states no intervals to be checked: RBLSPI and BLSPI do"
-        )
-    return calibration_of(values, true_values(actor, env, states, rollouts, seed, longest))
+    policy = policy_of(actor)
+    if policy.value_draws is None:
+        raise ValueError(f"{policy.origin} states no intervals to be checked: let it learn first")
+    return calibration_of(policy, true_values(actor, env, states, rollouts, seed, longest))
 
 
-def calibration_of(values: ValuePosterior, true: TrueValues) -> Calibration:
+def calibration_of(policy: LinearPolicy, true: TrueValues) -> Calibration:
     """Put what is stated of a policy beside its true values."""
-    stated = values.action_values(true.observations)
+    stated = policy.action_values(true.observations)
     assert stated.std is not None
+    assert stated.draws is not None
     return Calibration(
-        stated.mean.ravel(), stated.std.ravel(), true.values.ravel(), true.errors.ravel()
+        stated.mean.ravel(),
+        stated.std.ravel(),
+        true.values.ravel(),
+        true.errors.ravel(),
+        draws=len(stated.draws),
     )
 
 

@@ -18,9 +18,7 @@ from rblspi.core.types import Array
 from rblspi.environments.copies import Copies
 from rblspi.environments.lookup import make
 from rblspi.environments.spaces import action_mask
-from rblspi.policies import values
 from rblspi.policies.linear import LinearPolicy
-from rblspi.policies.values import ValuePosterior
 from rblspi.rollout.steps import Act, takes_masks
 from rblspi.rollout.steps import episodes as whole_episodes
 
@@ -105,16 +103,8 @@ def _predict_of(policy: Any, deterministic: bool) -> Any:
 
 
 def policy_of(actor: Actor, explore: bool = False) -> Any:
-    """The policy of an agent or of values, or the actor itself."""
-    if isinstance(actor, ValuePosterior):
-        return actor.policy
+    """The policy of an agent, or the actor itself."""
     return actor.policy(explore) if hasattr(actor, "leave_episode") else actor
-
-
-def values_of(actor: Actor) -> ValuePosterior:
-    """The action values of an agent, or of a policy by its own posterior."""
-    agent = hasattr(actor, "leave_episode")
-    return values.values_of(actor.value_posterior() if agent else actor)
 
 
 def act_of(policy: LinearPolicy, explore: bool = False) -> Act:
@@ -134,8 +124,8 @@ def environment_for(
     if own is not None:
         spare = _copy_of(own)
         return _borrowed(actor) if spare is None else closing(spare)
-    if isinstance(actor, LinearPolicy | ValuePosterior):
-        return closing(policy_of(actor).make_environment())
+    if isinstance(actor, LinearPolicy):
+        return closing(actor.make_environment())
     raise ValueError(f"{actor!r} names no environment: pass env=")
 
 

@@ -19,7 +19,7 @@ from rblspi.core.database import insert
 from rblspi.core.files import lock
 from rblspi.data import decision_log
 from rblspi.policies.linear import LinearPolicy
-from rblspi.policies.values import ActionValues, ValuePosterior, values_of
+from rblspi.policies.values import ActionValues
 from rblspi.serving.group_commit import GroupCommit
 from rblspi.serving.states import Seen, States, each
 
@@ -51,8 +51,7 @@ class Decisions:
 
     Parameters
     ----------
-    policy : LinearPolicy or ValuePosterior
-        A `ValuePosterior` decides by its policy, and states its own values.
+    policy : LinearPolicy
     log : path, optional
         An SQLite database whose name ends in ``.db``; an existing one is continued. One process at
         a time may write to it. Without a log, decisions have no ids.
@@ -74,11 +73,7 @@ class Decisions:
     ...     decisions.record(decision.id, 3.5, {"stock": 0, "weekday": "Tue"})
     """
 
-    def __init__(
-        self, policy: LinearPolicy | ValuePosterior, log: str | PathLike[str] | None = None
-    ) -> None:
-        self._values = values_of(policy)
-        policy = self._values.policy
+    def __init__(self, policy: LinearPolicy, log: str | PathLike[str] | None = None) -> None:
         self.policy = policy
         self.actions: list[Any] = [*policy.action_names] or policy.action_set.listed
         self.taken = dict.fromkeys(self.actions, 0)
@@ -181,7 +176,7 @@ class Decisions:
     def values(self, states: Sequence[Any]) -> tuple[ActionValues, list[Any]]:
         """The value of every action in every state, and the actions that the policy takes."""
         seen = each("states", states, self._states.seen)
-        return self._values.action_values(self._states.batch(seen)[0]), self._chosen(seen)
+        return self.policy.action_values(self._states.batch(seen)[0]), self._chosen(seen)
 
     def _written(self, action: Any) -> Any:
         """What the log has of an action: its name or number, or the index of a point."""

@@ -172,23 +172,6 @@ def _weight_of_others(table: Table, pair: int) -> float:
     return concentration(table, pair // end_of(table)) + nameless(table, pair)
 
 
-@jit
-def write_mean_model(table: Table) -> None:
-    """Write the mean of the posterior into the workspace."""
-    model, prior = table.workspace_model, _prior(table)
-    for pair in range(len(table.visits)):
-        if table.visits[pair] == 0:
-            _leave_untried(model, pair, prior.mean)
-            continue
-        weight = _weight_of_others(table, pair)
-        total = table.counts[pair].sum() + weight
-        for i in range(table.sizes[pair]):
-            model.probabilities[pair, i] = table.counts[pair, i] / total
-        model.elsewhere[pair] = (1.0 - prior.ends) * weight / total
-        model.place[pair] = ANYWHERE
-        model.rewards[pair] = table.rewards[pair, MEAN]
-
-
 class PSRL(TableAgent):
     """Learns a table online, acting by the best policy of models sampled from a posterior.
 
@@ -203,7 +186,8 @@ class PSRL(TableAgent):
 
     Notes
     -----
-    When the agent does not explore, it acts by the best policy of the posterior mean.
+    When the agent does not explore, it acts by the mean of ten models, see
+    `rblspi.offline.table_values`.
     The priors take their units from the rewards and the episodes seen; there is nothing to tune.
 
     References
@@ -220,6 +204,3 @@ class PSRL(TableAgent):
     def _initial_state(self) -> State:
         table = new_table(self.actions, self.features.size, self.discount)
         return State(table, np.ones(1, np.int64), np.zeros(len(table.visits)))
-
-    def _write_mean_model(self) -> None:
-        write_mean_model(self.state.table)

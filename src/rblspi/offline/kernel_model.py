@@ -1,7 +1,8 @@
 """A model of the dynamics by averages over the nearest transitions, at the vertices of a grid.
 
-Lines 3 to 5 of `fitted_rmax`, whose pseudocode these functions refer to: how a state moves, which
-transitions tell about it, and value iteration. States are in units of the range of what was seen.
+Lines 3 to 5 of `rblspi.online.fitted_rmax`, whose pseudocode these functions refer to: how a state
+moves, which transitions tell about it, and value iteration. States are in units of the range of
+what was seen.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from rblspi.features.primitives import interpolate
 
 #: penalty of the slopes of displacements: a few transitions close together tell of none
 RIDGE = 0.01
+#: b, in units of the distance of the k-th neighbour
+WIDTH = 0.5
 #: the largest number of sweeps; with a discount of 0.99, a thousand are precise to 4e-5
 MOST_SWEEPS = 1000
 
@@ -97,14 +100,18 @@ def nearest(
     neighbours: int,
     optimism: float = 1.0,
     size: int | None = None,
+    width: float = WIDTH,
 ) -> Neighbours:
-    """Line 4 for the transitions of one action; the states are the first so many columns."""
+    """Line 4 for the transitions of one action; the states are the first so many columns.
+
+    ``width`` is b in units of d_k.
+    """
     count = min(neighbours, len(states))
     distances, places = tree_of(states, turning).query(vertices, k=np.arange(1, count + 1))
-    width = np.maximum(distances[:, -1] / 2.0, 1e-9)
-    weights = np.exp(-0.5 * np.square(distances / width[:, None]))
-    unknown = optimism * width ** (vertices.shape[1] if size is None else size)
-    return Neighbours(places.astype(np.int64), weights, unknown, width)
+    reach = np.maximum(width * distances[:, -1], 1e-9)
+    weights = np.exp(-0.5 * np.square(distances / reach[:, None]))
+    unknown = optimism * reach ** (vertices.shape[1] if size is None else size)
+    return Neighbours(places.astype(np.int64), weights, unknown, reach)
 
 
 @jit
@@ -112,9 +119,8 @@ def make_rows(
     near: Neighbours,
     motion: Motion,
     rewards: Vector,
-    going: Vector,
+    discounts: Vector,
     hope: float,
-    discount: float,
     grid: Vector,
 ) -> GridModel:
     """Line 5 for one action, at every vertex; a row has every next vertex once at most."""
@@ -132,7 +138,7 @@ def make_rows(
         for m in range(near.places.shape[1]):
             i, weight = near.places[g, m], near.weights[g, m]
             reward += weight * rewards[i]
-            if going[i] == 0.0:
+            if discounts[i] == 0.0:
                 continue
             for d in range(dimensions):
                 point[d] = motion.base[g, d] + motion.rest[i, d]
@@ -142,7 +148,7 @@ def make_rows(
                 if entry_of[vertex] < 0:
                     entry_of[vertex], shares[stop], next_vertices[stop] = stop, 0.0, vertex
                     stop += 1
-                shares[entry_of[vertex]] += discount * weight * parts[c] / total
+                shares[entry_of[vertex]] += discounts[i] * weight * parts[c] / total
         for entry in range(first, stop):
             entry_of[next_vertices[entry]] = -1
         starts[g + 1], means[g] = stop, reward / total
