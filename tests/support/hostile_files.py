@@ -104,7 +104,8 @@ def hostile_arrays(rng, data, count):
             case 0:
                 del changed[name]
             case 1:
-                changed[name] = array.astype(rng.choice(["<f4", ">f8", "<i4", "?", "<c16", "S8"]))
+                others = ["<f4", ">f8", "<i4", "?", "<c16", "S8"]
+                changed[name] = array.astype(rng.choice(others[array.dtype == np.float32 :]))
             case 2:
                 changed[name] = np.array([Mark()] * int(rng.integers(1, 4)), dtype=object)
             case 3:
