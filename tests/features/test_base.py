@@ -113,8 +113,3 @@ def test_impossible_recipes_are_explained(basis, message):
 def test_grid_in_many_dimensions_is_refused_before_it_is_made():
     with pytest.raises(ValueError, match=f"{8**17 + 1} features"):
         RBFGrid(8).build(gym.spaces.Box(-1.0, 1.0, (17,)))
-
-
-def test_spaces_without_a_fixed_number_of_numbers_are_refused():
-    with pytest.raises(TypeError, match="fixed number of numbers"):
-        RBFGrid(3).build(gym.spaces.Sequence(gym.spaces.Discrete(3)))

@@ -57,13 +57,6 @@ def test_jitted_function_is_called_by_compiled_code():
     np.testing.assert_array_equal(features(BATCH), expected)
 
 
-def test_the_same_function_unjitted():
-    features = FunctionBasis(shifted.py_func, size=3, parameters=[10.0, 20.0]).build(PLANE)
-    assert not features.compiled
-    compiled = FunctionBasis(shifted, size=3, parameters=[10.0, 20.0]).build(PLANE)
-    np.testing.assert_array_equal(features(BATCH), compiled(BATCH))
-
-
 def test_jitted_function_of_the_observation_alone_works_too():
     features = FunctionBasis(numba.njit(lambda observation: observation * 2.0)).build(PLANE)
     np.testing.assert_array_equal(features(BATCH), BATCH * 2.0)

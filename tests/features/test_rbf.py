@@ -68,35 +68,6 @@ def test_zero_at_infinite_distance():
         np.testing.assert_array_equal(features([far, 0.0]), [0.0] * 5 + [1.0])
 
 
-def test_centres_of_the_mountain_car():
-    """Middles of 8 x 8 cells of [-1.2, 0.5] x [-0.07, 0.07], the second dimension fastest."""
-    space = gym.spaces.Box(np.array([-1.2, -0.07]), np.array([0.5, 0.07]), dtype=np.float64)
-    features = RBFGrid(8).build(space)
-    assert features.size == 65
-    for i, j in product(range(8), repeat=2):
-        centre = [-1.2 + (i + 0.5) * 1.7 / 8, -0.07 + (j + 0.5) * 0.14 / 8]
-        value = features(centre)
-        assert value[8 * i + j] == pytest.approx(1.0, abs=1e-15)
-        assert np.argmax(value[:64]) == 8 * i + j
-        assert value[64] == 1.0
-
-
-def test_neighbours_are_one_width_apart():
-    features = RBFGrid(4).build(gym.spaces.Box(0.0, 4.0, (1,)))
-    np.testing.assert_allclose(features([1.5]), [*np.exp([-0.5, 0.0, -0.5, -2.0]), 1.0], rtol=1e-15)
-
-
-def test_edge_centres_lie_on_the_bounds():
-    features = RBFGrid(3, centres="edge", width=0.5).build(gym.spaces.Box(-1.0, 1.0, (1,)))
-    np.testing.assert_allclose(features([-1.0]), [*np.exp([0.0, -2.0, -8.0]), 1.0], rtol=1e-14)
-
-
-def test_numbers_of_features_in_the_paper():
-    """Per action: 64 + 1 mountain car, 9 + 1 and 25 + 1 pendulum, 81 + 1 cart pole."""
-    for cells, dimensions, size in [(8, 2, 65), (3, 2, 10), (5, 2, 26), (3, 4, 82)]:
-        assert RBFGrid(cells).build(box(dimensions)).size == size
-
-
 def test_discrete_observations_are_numbers():
     chain, line = gym.spaces.Discrete(20, start=1), gym.spaces.Box(1.0, 20.0, (1,))
     states = np.arange(1, 21)

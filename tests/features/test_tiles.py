@@ -52,16 +52,6 @@ def test_shared_tiles_fall_off_with_the_distance():
         assert shared == pytest.approx(max(0.0, 1.0 - parts / tilings))
 
 
-def test_neighbours_share_tiles_and_strangers_do_not():
-    features = TileCoding(8, 8).build(unit_box(2))
-    centre = features([0.5, 0.5])[:-1]
-    for direction in [(1, 0), (0, 1), (1, 1), (1, -1)]:
-        near = features(0.5 + 0.02 * np.array(direction))[:-1]
-        far = features(0.5 + 0.4 * np.array(direction))[:-1]
-        assert 0.5 <= centre @ near < 1.0 + 1e-12
-        assert centre @ far == 0.0
-
-
 @pytest.mark.parametrize("tilings", [3, 5, 6, 8, 9])
 def test_displacements_along_each_dimension_are_all_different(tilings):
     """Moving across one tile along a dimension, the tilings change one after the other."""
