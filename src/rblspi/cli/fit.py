@@ -257,37 +257,20 @@ class _Watched(Dataset):
 
     def __init__(self, data: Dataset, tell: Tell) -> None:
         super().__init__(data.facts)
-        self._data, self._tell = data, tell
-        self._passes, self._rows = 0, 0
+        self._data, self._tell, self._passes = data, tell, 0
 
     def __iter__(self) -> Iterator[Transitions]:
-        self._begin()
-        yield from self._counted(self._data)
-        self.bad = self._data.bad
+        return iter(self._data)
 
     def map_partitions(self, work: Callable[[Iterable[Transitions]], Any]) -> Iterator[Any]:
-        """Work on the partitions; partitions on a cluster are counted when they are done."""
-        self._begin()
-        if isinstance(self._data, DaskData):
-            for i, result in enumerate(self._data.map_partitions(work)):
-                self._count(self._data.data[i].size)
-                yield result
-        else:
-            yield from self._data.map_partitions(lambda part: work(self._counted(part)))
+        """Work on the partitions, which are counted when they are done."""
+        self._passes, rows = self._passes + 1, 0
+        results = self._data.map_partitions(work)
+        for part, result in zip(self._data.partitions(), results, strict=True):
+            rows += getattr(part, "size", 0)
+            self._tell(rows, f"pass {self._passes}, {rows:,} transitions")
+            yield result
         self.bad = self._data.bad
-
-    def _begin(self) -> None:
-        self._passes, self._rows = self._passes + 1, 0
-        self._count(0)
-
-    def _count(self, rows: int) -> None:
-        self._rows += rows
-        self._tell(self._rows, f"pass {self._passes}, {self._rows:,} transitions")
-
-    def _counted(self, chunks: Iterable[Transitions]) -> Iterator[Transitions]:
-        for chunk in chunks:
-            yield chunk
-            self._count(chunk.size)
 
 
 def _say_iterations() -> Callable[[Iteration], None]:

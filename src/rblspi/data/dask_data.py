@@ -44,6 +44,10 @@ class DaskData(Dataset):
         for partition in self.data:
             yield from partition
 
+    def partitions(self) -> Sequence[Iterable[Transitions]]:
+        """The partitions, as the workers read them."""
+        return self.data
+
     def map_partitions(self, work: Work[Result]) -> Iterator[Result]:
         """Apply a function to every partition on the cluster; yields the results in order.
 
