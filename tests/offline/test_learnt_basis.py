@@ -1,9 +1,5 @@
 """A network learnt from a log is the basis of an estimator."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -13,7 +9,7 @@ from rblspi.data import Transitions
 pytest.importorskip("jax", reason="jax is not installed")
 
 
-def exclusive_or(rows: int, seed: int) -> Transitions:
+def exclusive_or(rows, seed):
     """Episodes of one step: action 1 has the reward sign(s_0 s_1), action 0 always 0."""
     rng = np.random.default_rng(seed)
     seen, actions = rng.uniform(-3.0, 3.0, (rows, 2)), rng.integers(2, size=rows)
@@ -22,7 +18,7 @@ def exclusive_or(rows: int, seed: int) -> Transitions:
     return Transitions(seen, actions, rewards, seen, ends, ~ends)
 
 
-def test_learnt_features_express_what_given_ones_cannot(tmp_path: Path) -> None:
+def test_learnt_features_express_what_given_ones_cannot(tmp_path):
     """The sign of a product has no linear part: the rewards of action 1 have the variance 1."""
     log, test = exclusive_or(4000, seed=0), exclusive_or(1000, seed=1)
     errors = {}
@@ -38,7 +34,7 @@ def test_learnt_features_express_what_given_ones_cannot(tmp_path: Path) -> None:
     np.testing.assert_array_equal(loaded(test.observations), fitted.act(test.observations))
 
 
-def test_a_network_that_was_learnt_stays_as_it_is() -> None:
+def test_a_network_that_was_learnt_stays_as_it_is():
     log = exclusive_or(200, seed=0)
     learnt = FQI(Network(4), 2).fit(log).basis_
     assert FQI(learnt, 2).fit(exclusive_or(200, seed=1)).basis_ == learnt

@@ -1,7 +1,5 @@
 """slLSTD is LSTD where values are linear, and finds exact values where they are not."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from gymnasium.spaces import Box
@@ -14,7 +12,7 @@ from tests.support.logs import some_log
 BASIS = Polynomial(2, low=-1, high=1)
 
 
-def test_where_values_are_linear_it_is_lstd() -> None:
+def test_where_values_are_linear_it_is_lstd():
     log = some_log(200)
     space = Box(-1.0, 1.0, log.observations.shape[1:], np.float64)
     features = BASIS.build(space)
@@ -37,7 +35,7 @@ def test_where_values_are_linear_it_is_lstd() -> None:
     assert std == pytest.approx(np.sqrt(x[0] @ covariance @ x[0]))
 
 
-def test_where_values_are_not_linear_it_finds_the_exact_ones() -> None:
+def test_where_values_are_not_linear_it_finds_the_exact_ones():
     """A walk to the right with a reward of 1 at its end: V(s) = gamma^(9 - s) = exp(a + b s)."""
     states, gamma = np.arange(10.0), 0.8
     log = Transitions(
@@ -60,7 +58,7 @@ def test_where_values_are_not_linear_it_finds_the_exact_ones() -> None:
     np.testing.assert_allclose([found.predict(s) for s in states], gamma ** (9 - states), atol=0.01)
 
 
-def test_it_says_what_is_wrong() -> None:
+def test_it_says_what_is_wrong():
     with pytest.raises(ValueError, match=r"start=\[\[0.0\]\] must be a list of finite numbers"):
         SLLSTD(lambda p, s: p[:, 0], [[0.0]])
     with pytest.raises(ValueError, match="must return a finite number for each of 2 rows"):

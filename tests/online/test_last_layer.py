@@ -1,7 +1,5 @@
 """The regression of a last layer, and the agents that rest on it."""
 
-from __future__ import annotations
-
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -14,7 +12,7 @@ FEATURES = Polynomial(1).build(gym.spaces.Box(-1.0, 1.0, (2,), np.float64))
 TRUE = np.array([[1.0, 2.0, 0.0], [0.0, -1.0, 3.0]])
 
 
-def log(rows: int, noise: float = 0.0) -> Transitions:
+def log(rows, noise=0.0):
     """Rewards phi(s)'TRUE_a and noise; action 1 goes on, action 0 ends the episode."""
     rng = np.random.default_rng(0)
     seen, after = rng.uniform(-1.0, 1.0, (2, rows, 2))
@@ -24,7 +22,7 @@ def log(rows: int, noise: float = 0.0) -> Transitions:
     return Transitions(seen, actions, rewards, after, actions == 0, np.zeros(rows, np.bool_))
 
 
-def test_many_transitions_outweigh_the_network() -> None:
+def test_many_transitions_outweigh_the_network():
     """The targets of action 1 hold the best value of a network whose values are all 5."""
     network = np.array([[5.0, 0.0, 0.0], [5.0, 0.0, 0.0]])
     found = regress(log(20_000, noise=0.5), FEATURES, 0.9, network)
@@ -33,7 +31,7 @@ def test_many_transitions_outweigh_the_network() -> None:
     np.testing.assert_allclose(found.noise_std, 0.5, rtol=5 / np.sqrt(2 * 20_000))
 
 
-def test_without_transitions_of_an_action_its_weights_stay() -> None:
+def test_without_transitions_of_an_action_its_weights_stay():
     ends = log(20).select(np.arange(20) % 2 == 0)
     network = np.arange(6.0).reshape(2, 3)
     found = regress(ends, FEATURES, 0.9, network)
@@ -41,7 +39,7 @@ def test_without_transitions_of_an_action_its_weights_stay() -> None:
     np.testing.assert_array_equal(found.factors[1], np.eye(3))
 
 
-def test_draws_have_the_moments_of_the_posterior() -> None:
+def test_draws_have_the_moments_of_the_posterior():
     x = np.random.default_rng(1).standard_normal((10, 3))
     factor = np.linalg.cholesky(x.T @ x).T
     layer = LastLayer(np.ones((1, 3)), factor[None], 0.5)
@@ -54,7 +52,7 @@ def test_draws_have_the_moments_of_the_posterior() -> None:
     np.testing.assert_allclose(np.cov(draws.T), covariance, atol=bound)
 
 
-def test_bdqn_draws_anew_after_an_episode_and_keeps_its_posterior() -> None:
+def test_bdqn_draws_anew_after_an_episode_and_keeps_its_posterior():
     pytest.importorskip("jax", reason="jax is not installed")
     from rblspi import BDQN
 
@@ -66,7 +64,7 @@ def test_bdqn_draws_anew_after_an_episode_and_keeps_its_posterior() -> None:
     np.testing.assert_array_equal(agent.policy().weights, mean.ravel())
 
 
-def test_lsdqn_makes_the_solution_the_last_layer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lsdqn_makes_the_solution_the_last_layer(monkeypatch):
     pytest.importorskip("jax", reason="jax is not installed")
     from rblspi import LSDQN
     from rblspi.online.baselines import lsdqn

@@ -1,9 +1,6 @@
 """Maps show what a policy states; pictures are written."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from pathlib import Path
 
 import gymnasium as gym
 import numpy as np
@@ -31,16 +28,16 @@ POLE = RBFGrid(2, low=(-2.4, -2.5, -0.21, -2.5), high=(2.4, 2.5, 0.21, 2.5))
 
 
 @pytest.fixture(scope="module")
-def car() -> RBLSPI:
+def car():
     return RBLSPI(CAR, RBFGrid(4), prior_precision=0.01, noise_precision=0.1, seed=0).learn(3000)
 
 
 @pytest.fixture(scope="module")
-def chain() -> RBLSPI:
+def chain():
     return RBLSPI("rblspi/ChainWalk-v0", OneHot(), discount=0.9, seed=0).learn(20_000)
 
 
-def test_maps_show_what_the_agent_says(car: RBLSPI) -> None:
+def test_maps_show_what_the_agent_says(car):
     (one,) = maps.compute(car, resolution=5).slices
     x, v = one.axes
     said = car.action_values([x[3], v[1]])
@@ -50,7 +47,7 @@ def test_maps_show_what_the_agent_says(car: RBLSPI) -> None:
     np.testing.assert_allclose(one.uncertainty[1, 3], said.std[action])
 
 
-def test_more_dimensions_give_a_slice_for_every_pair(tmp_path: Path) -> None:
+def test_more_dimensions_give_a_slice_for_every_pair(tmp_path):
     agent = OnlineLSPI("CartPole-v1", POLE, seed=0).learn(200)
     found = maps.compute(agent, domain.find(agent, at=[0.0, 0.1, 0.02, 0.0]), resolution=4)
     assert [one.dimensions for one in found.slices] == [
@@ -63,7 +60,7 @@ def test_more_dimensions_give_a_slice_for_every_pair(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_pictures_are_written(car: RBLSPI, chain: RBLSPI, tmp_path: Path) -> None:
+def test_pictures_are_written(car, chain, tmp_path):
     with style.style():
         for name, agent in (("car", car), ("chain", chain)):
             style.save(maps.draw(maps.compute(agent, resolution=30)), tmp_path / name)
@@ -71,7 +68,7 @@ def test_pictures_are_written(car: RBLSPI, chain: RBLSPI, tmp_path: Path) -> Non
     assert len(list(tmp_path.glob("*.png"))) == 3
 
 
-def test_maps_leave_the_random_numbers_of_the_training_environment_alone() -> None:
+def test_maps_leave_the_random_numbers_of_the_training_environment_alone():
     """As an evaluation does: they too have to use the agent's own environment here."""
     env = gym.Wrapper(gym.make("CartPole-v1").unwrapped)
     env.unwrapped.spec = None
@@ -81,7 +78,7 @@ def test_maps_leave_the_random_numbers_of_the_training_environment_alone() -> No
     assert env.unwrapped.np_random.bit_generator.state == before
 
 
-def test_the_cells_of_a_lake_are_drawn_as_a_grid_and_unknown_ones_are_grey() -> None:
+def test_the_cells_of_a_lake_are_drawn_as_a_grid_and_unknown_ones_are_grey():
     agent = OPSRL("FrozenLake-v1", seed=0).learn(10_000)
     (one,), drawn = maps.compute(agent)
     assert drawn.space.grid == (4, 4)
@@ -97,7 +94,7 @@ def test_the_cells_of_a_lake_are_drawn_as_a_grid_and_unknown_ones_are_grey() -> 
     assert shown == ["left", "down", "right", "up", "the data say little"]
 
 
-def test_names_are_those_of_the_user_of_the_log_or_of_the_environment(car: RBLSPI) -> None:
+def test_names_are_those_of_the_user_of_the_log_or_of_the_environment(car):
     assert domain.find(car).names == ["position", "velocity"]
     assert domain.find(car, names=["x", "v"]).names == ["x", "v"]
     with pytest.raises(ValueError, match="names=x must be 2"):
@@ -113,7 +110,7 @@ def test_names_are_those_of_the_user_of_the_log_or_of_the_environment(car: RBLSP
     np.testing.assert_array_equal(found.point, [0.2, 0.01])
 
 
-def logged(size: int) -> Transitions:
+def logged(size):
     """A log of random observations with so many dimensions."""
     rng = np.random.default_rng(size)
     observations, actions = rng.normal(size=(300, size)), rng.integers(3, size=300)
@@ -123,7 +120,7 @@ def logged(size: int) -> Transitions:
 
 
 @pytest.mark.parametrize("size", [1, 2, 4, pytest.param(6, marks=pytest.mark.slow), 8])
-def test_maps_of_a_policy_from_logs_are_laid_out(size: int) -> None:
+def test_maps_of_a_policy_from_logs_are_laid_out(size):
     """Without an environment there is no episode to draw; a warning would be an error here."""
     basis = RBFGrid(2 if size > 2 else 3, low=-2.0, high=2.0)
     policy = LSPI(basis, 3, discount=0.5, tolerance=1e9).fit(logged(size)).policy()
@@ -140,7 +137,7 @@ def test_maps_of_a_policy_from_logs_are_laid_out(size: int) -> None:
         assert not any(box.padded(-1.0).overlaps(other) for other in boxes[i + 1 :])
 
 
-def test_the_policy_is_what_the_agent_does_and_states() -> None:
+def test_the_policy_is_what_the_agent_does_and_states():
     agent = FittedRmax("MountainCar-v0", Multilinear(12), seed=0).learn(2000)
     (one,) = maps.compute(agent, resolution=21).slices
     grid = np.stack([axis.ravel() for axis in np.meshgrid(*one.axes)], axis=1)

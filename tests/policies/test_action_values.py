@@ -1,10 +1,6 @@
 """What is stated of action values and how sure that is, by agents, estimators and their files."""
 
-from __future__ import annotations
-
 import pickle
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +13,7 @@ CAR, CHAIN = "rblspi/MountainCar-v0", "rblspi/ChainWalk-v0"
 ROWS = np.array([[-0.5, 0.0], [0.3, 0.05]])
 
 
-def assert_equal(one: ActionValues, other: ActionValues) -> None:
+def assert_equal(one, other):
     """The same bits."""
     for ours, theirs in zip(one, other, strict=True):
         np.testing.assert_array_equal(ours, theirs)
@@ -26,7 +22,7 @@ def assert_equal(one: ActionValues, other: ActionValues) -> None:
 # Statistics of draws ------------------------------------------------------------------------------
 
 
-def gaussian(count: int, size: int) -> tuple[ActionValues, Any]:
+def gaussian(count, size):
     """Draws of two values whose errors are nearly the same, and one more draw as the truth."""
     rng = np.random.default_rng(0)
     drawn = rng.normal(size=(count + 1, size, 1)) + 0.1 * rng.normal(size=(count + 1, size, 2))
@@ -35,7 +31,7 @@ def gaussian(count: int, size: int) -> tuple[ActionValues, Any]:
 
 
 @pytest.mark.parametrize("count", [4, 10, 40])
-def test_intervals_of_values_and_of_gaps_contain_the_truth_as_often_as_they_say(count: int) -> None:
+def test_intervals_of_values_and_of_gaps_contain_the_truth_as_often_as_they_say(count):
     values, truth = gaussian(count, 20_000)
     best = values.mean.argmax(axis=1)
     gap = (truth[:, 0] - truth[:, 1]) * np.where(best == 0, 1.0, -1.0)
@@ -47,7 +43,7 @@ def test_intervals_of_values_and_of_gaps_contain_the_truth_as_often_as_they_say(
     assert np.mean(most - least) < 0.3 * np.mean(high - low)
 
 
-def test_probabilities_add_up_and_are_those_of_students_distribution() -> None:
+def test_probabilities_add_up_and_are_those_of_students_distribution():
     values, _ = gaussian(10, 200)
     likely = values.probability_best()
     np.testing.assert_allclose(likely.sum(axis=-1), 1.0)
@@ -60,7 +56,7 @@ def test_probabilities_add_up_and_are_those_of_students_distribution() -> None:
         values.told_apart(1.5)
 
 
-def test_an_error_that_all_actions_share_changes_no_gap() -> None:
+def test_an_error_that_all_actions_share_changes_no_gap():
     values, _ = gaussian(10, 50)
     wider = values._replace(common=np.full(50, 3.0))
     np.testing.assert_array_equal(wider.gap(), values.gap())
@@ -68,7 +64,7 @@ def test_an_error_that_all_actions_share_changes_no_gap() -> None:
     np.testing.assert_allclose(wider.std, np.hypot(values.std, 3.0))
 
 
-def test_draws_around_their_mean_have_no_mean() -> None:
+def test_draws_around_their_mean_have_no_mean():
     weights = np.random.default_rng(0).normal(size=(10, 3, 4))
     draws = Draws.around(weights, 1.0)
     np.testing.assert_allclose(draws.deviations.mean(axis=0), 0.0, atol=1e-6)
@@ -80,11 +76,11 @@ def test_draws_around_their_mean_have_no_mean() -> None:
 
 
 @pytest.fixture(scope="module")
-def car() -> RBLSPI:
+def car():
     return RBLSPI(CAR, RBFGrid(4), prior_precision=0.01, noise_precision=0.1, seed=0).learn(3000)
 
 
-def learnt(kind: str) -> Any:
+def learnt(kind):
     if kind == "weights":
         return RBLSPI(CAR, RBFGrid(3), seed=0).learn(500)
     if kind == "grid":
@@ -95,9 +91,9 @@ def learnt(kind: str) -> Any:
 
 
 @pytest.mark.parametrize("kind", ["weights", "grid", "table", "numbers as actions"])
-def test_it_acts_as_it_states_and_so_do_its_policy_and_its_file(kind: str, tmp_path: Path) -> None:
+def test_it_acts_as_it_states_and_so_do_its_policy_and_its_file(kind, tmp_path):
     agent = learnt(kind)
-    space: Any = agent.env.observation_space
+    space = agent.env.observation_space
     space.seed(0)
     rows = np.array([space.sample() for _ in range(300)])
     stated = agent.action_values(rows)
@@ -114,13 +110,13 @@ def test_it_acts_as_it_states_and_so_do_its_policy_and_its_file(kind: str, tmp_p
     np.testing.assert_allclose(agent.action_values(rows[3]).mean, stated.mean[3])
 
 
-def test_asking_changes_nothing(car: RBLSPI) -> None:
+def test_asking_changes_nothing(car):
     before = car.rng.bit_generator.state
     car.probability_best([-0.5, 0.0])
     assert car.rng.bit_generator.state == before
 
 
-def test_an_agent_that_learns_on_states_other_values() -> None:
+def test_an_agent_that_learns_on_states_other_values():
     """Also if it counts its steps from zero again, to the same number."""
     agent = OPSRL(CHAIN, seed=0).learn(50)
     before = agent.action_values(0)
@@ -128,7 +124,7 @@ def test_an_agent_that_learns_on_states_other_values() -> None:
     assert (agent.learn(50).action_values(0).mean != before.mean).any()
 
 
-def test_an_agent_that_has_seen_nothing_says_so() -> None:
+def test_an_agent_that_has_seen_nothing_says_so():
     agent = OnlineLSPI(CAR, RBFGrid(2), seed=0)
     assert agent.action_values([0.0, 0.0]).std is None
     with pytest.raises(ValueError, match="nothing is known of the errors of these values"):
@@ -139,7 +135,7 @@ def test_an_agent_that_has_seen_nothing_says_so() -> None:
 
 @pytest.mark.filterwarnings("ignore::rblspi.offline.ConvergenceWarning")
 @pytest.mark.parametrize("pessimism", [0.0, 2.0])
-def test_an_estimators_file_states_what_it_does(pessimism: float, tmp_path: Path) -> None:
+def test_an_estimators_file_states_what_it_does(pessimism, tmp_path):
     fitted = BLSPI(RBFGrid(3), 3, pessimism=pessimism).fit(random_walk(CAR, 1000, seed=0))
     fitted.save(tmp_path / "policy.npz")
     loaded = LinearPolicy.load(tmp_path / "policy.npz")

@@ -1,7 +1,5 @@
 """Choosing actions for a batch of features."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -10,9 +8,7 @@ from rblspi.policies.choice import EpsilonGreedy
 
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
-def test_features_in_any_order_and_precision_have_the_same_best_actions(
-    order: str, kind: type
-) -> None:
+def test_features_in_any_order_and_precision_have_the_same_best_actions(order, kind):
     """A transformer of scikit-learn may return either."""
     rng = np.random.default_rng(0)
     weights, x = rng.standard_normal((3, 20)), rng.standard_normal((50, 20))

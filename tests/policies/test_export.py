@@ -7,13 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rblspi import (
-    BLSPI,
-    FQI,
-    LinearPolicy,
-    Polynomial,
-    TileCoding,
-)
+from rblspi import BLSPI, FQI, LinearPolicy, Polynomial, TileCoding
 from rblspi.data import Columns
 from rblspi.offline import ConvergenceWarning
 from tests.support.command import run

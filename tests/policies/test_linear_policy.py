@@ -1,12 +1,8 @@
 """A policy answers as its agent does: also in another process, and from a file."""
 
-from __future__ import annotations
-
 import multiprocessing
 import pickle
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -16,7 +12,6 @@ from rblspi import (
     BLSPI,
     LSTD,
     RBLSPI,
-    Agent,
     FunctionBasis,
     LinearPolicy,
     OneHot,
@@ -33,7 +28,7 @@ CAR = "rblspi/MountainCar-v0"
 ROWS = np.random.default_rng(0).uniform((-1.2, -0.07), (0.5, 0.07), (40, 2))
 
 
-def trained(kind: str) -> Agent:
+def trained(kind):
     """In the middle of an episode, and half of the actions of online LSPI are random."""
     if kind == "RBLSPI":
         settings = {"prior_precision": 0.01, "noise_precision": 0.1}
@@ -42,14 +37,14 @@ def trained(kind: str) -> Agent:
 
 
 @pytest.fixture(params=["RBLSPI", "OnlineLSPI"])
-def agent(request: pytest.FixtureRequest) -> Agent:
+def agent(request):
     return trained(request.param)
 
 
 # As the agent -------------------------------------------------------------------------------------
 
 
-def test_an_exploring_policy_explores_as_its_agent_does(agent: Agent) -> None:
+def test_an_exploring_policy_explores_as_its_agent_does(agent):
     exploring = agent.policy(explore=True)
     greedy = agent.predict(ROWS, deterministic=True)[0]
     for _ in range(3):  # the random numbers go on
@@ -58,7 +53,7 @@ def test_an_exploring_policy_explores_as_its_agent_does(agent: Agent) -> None:
     assert (chosen != greedy).any()
 
 
-def test_only_the_exploring_policy_is_random() -> None:
+def test_only_the_exploring_policy_is_random():
     agent = trained("OnlineLSPI")
     greedy = agent.predict(ROWS, deterministic=True)[0]
     for policy in (agent.policy(), agent.policy(explore=True)):
@@ -67,13 +62,13 @@ def test_only_the_exploring_policy_is_random() -> None:
     np.testing.assert_array_equal(agent.policy().predict(ROWS)[0], greedy)
 
 
-def test_making_a_policy_leaves_the_agent_as_it_is(agent: Agent) -> None:
+def test_making_a_policy_leaves_the_agent_as_it_is(agent):
     before = agent.rng.bit_generator.state
     agent.policy(explore=True).predict(ROWS)
     assert agent.rng.bit_generator.state == before
 
 
-def test_learning_on_does_not_change_a_policy(agent: Agent) -> None:
+def test_learning_on_does_not_change_a_policy(agent):
     for explore in (False, True):
         policy = agent.policy(explore)
         weights, values = policy.weights.copy(), policy.values(ROWS)
@@ -84,7 +79,7 @@ def test_learning_on_does_not_change_a_policy(agent: Agent) -> None:
 
 
 @pytest.mark.parametrize("explore", [False, True])
-def test_it_is_evaluated_as_its_agent_is(agent: Agent, explore: bool) -> None:
+def test_it_is_evaluated_as_its_agent_is(agent, explore):
     settings = {"episodes": 3, "longest": 200, "seed": 7, "deterministic": not explore}
     ours = evaluate(agent.policy(explore), **settings)
     np.testing.assert_array_equal(ours, evaluate(agent, **settings))
@@ -96,10 +91,10 @@ def test_it_is_evaluated_as_its_agent_is(agent: Agent, explore: bool) -> None:
 
 
 @pytest.mark.parametrize("explore", [False, True])
-def test_it_can_be_pickled(agent: Agent, explore: bool) -> None:
+def test_it_can_be_pickled(agent, explore):
     policy = agent.policy(explore)
     policy.predict(ROWS)  # also with what it has computed by now
-    again: LinearPolicy = pickle.loads(pickle.dumps(agent.policy(explore)))
+    again = pickle.loads(pickle.dumps(agent.policy(explore)))
     fresh = agent.policy(explore)
     np.testing.assert_array_equal(again.predict(ROWS)[0], fresh.predict(ROWS)[0])
     np.testing.assert_array_equal(again.values(ROWS), fresh.values(ROWS))
@@ -107,7 +102,7 @@ def test_it_can_be_pickled(agent: Agent, explore: bool) -> None:
 
 
 @pytest.mark.slow
-def test_it_answers_the_same_in_another_process() -> None:
+def test_it_answers_the_same_in_another_process():
     policy = trained("RBLSPI").policy()
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         there = pool.apply(policy.values, (ROWS,))
@@ -117,7 +112,7 @@ def test_it_answers_the_same_in_another_process() -> None:
 
 
 @pytest.mark.parametrize("explore", [False, True])
-def test_a_file_keeps_every_bit(agent: Agent, explore: bool, tmp_path: Path) -> None:
+def test_a_file_keeps_every_bit(agent, explore, tmp_path):
     policy = agent.policy(explore)
     policy.save(tmp_path / "policy.npz")
     again = LinearPolicy.load(tmp_path / "policy.npz")
@@ -127,14 +122,12 @@ def test_a_file_keeps_every_bit(agent: Agent, explore: bool, tmp_path: Path) -> 
         np.testing.assert_array_equal(ours, theirs)
 
 
-def test_a_save_that_fails_leaves_the_old_policy(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_save_that_fails_leaves_the_old_policy(tmp_path, monkeypatch):
     path, agent = tmp_path / "policy.npz", trained("OnlineLSPI")
     agent.policy().save(path)
     before = path.read_bytes()
 
-    def fail(*_: Any) -> None:
+    def fail(*_):
         raise OSError("disk full")
 
     monkeypatch.setattr("os.fsync", fail)
@@ -144,7 +137,7 @@ def test_a_save_that_fails_leaves_the_old_policy(
     assert [file.name for file in tmp_path.iterdir()] == ["policy.npz"]
 
 
-def test_a_function_of_the_users_is_passed_again(tmp_path: Path) -> None:
+def test_a_function_of_the_users_is_passed_again(tmp_path):
     basis = FunctionBasis(lambda state: np.array([1.0, state]))
     policy = RBLSPI("rblspi/ChainWalk-v0", basis, seed=0).learn(100).policy()
     policy.save(tmp_path / "policy.npz")
@@ -154,7 +147,7 @@ def test_a_function_of_the_users_is_passed_again(tmp_path: Path) -> None:
     np.testing.assert_array_equal(policy.values(3), again.values(3))
 
 
-def test_settings_of_the_environment_come_along(tmp_path: Path) -> None:
+def test_settings_of_the_environment_come_along(tmp_path):
     env = gym.make(CAR, gravity=0.002, max_episode_steps=70)
     RBLSPI(env, RBFGrid(2), seed=1).learn(50).policy().save(tmp_path / "policy.npz")
     made = LinearPolicy.load(tmp_path / "policy.npz").make_environment()
@@ -166,7 +159,7 @@ def test_settings_of_the_environment_come_along(tmp_path: Path) -> None:
 # Of estimators, and for them ----------------------------------------------------------------------
 
 
-def test_a_policy_can_be_given_to_an_estimator() -> None:
+def test_a_policy_can_be_given_to_an_estimator():
     policy = trained("RBLSPI").policy()
     walk = random_walk(CAR, 500, seed=1)
     basis = RBFGrid(3)
@@ -176,7 +169,7 @@ def test_a_policy_can_be_given_to_an_estimator() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::rblspi.offline.ConvergenceWarning")
-def test_an_estimators_policy_acts_by_lower_bounds() -> None:
+def test_an_estimators_policy_acts_by_lower_bounds():
     env = "rblspi/InvertedPendulum-v0"
     walk = random_walk(env, 2000, seed=0)
     basis = RBFGrid(3, low=(-0.8, -1.0), high=(0.8, 1.0))
@@ -194,9 +187,7 @@ def test_an_estimators_policy_acts_by_lower_bounds() -> None:
 
 
 @pytest.mark.parametrize("count", [0, 1, 50])
-def test_a_large_batch_in_parts_has_the_same_actions(
-    count: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_large_batch_in_parts_has_the_same_actions(count, monkeypatch):
     policy = trained("RBLSPI").policy()
     rng = np.random.default_rng(0)
     states = rng.uniform([-1.2, -0.07], [0.6, 0.07], (count, 2))
@@ -209,23 +200,23 @@ def test_a_large_batch_in_parts_has_the_same_actions(
     assert not (whole[1][::2] == 0).any()
 
 
-def test_pessimism_without_a_posterior_is_refused() -> None:
+def test_pessimism_without_a_posterior_is_refused():
     with pytest.raises(ValueError, match=r"pessimism=1\.5 needs a posterior: online-lspi has none"):
         replace(trained("OnlineLSPI").policy(), pessimism=1.5)
 
 
-def test_weights_of_another_basis_are_refused() -> None:
+def test_weights_of_another_basis_are_refused():
     policy = trained("OnlineLSPI").policy()
     with pytest.raises(ValueError, match="9 weights do not fit 17 features x 3 actions"):
         replace(policy, weights=np.zeros(9))
 
 
-def test_a_policy_without_an_environment_says_so() -> None:
+def test_a_policy_without_an_environment_says_so():
     with pytest.raises(ValueError, match="names no environment to act in: pass one"):
         evaluate(replace(trained("OnlineLSPI").policy(), environment=None))
 
 
-def test_its_repr_says_where_it_comes_from_and_how_it_acts() -> None:
+def test_its_repr_says_where_it_comes_from_and_how_it_acts():
     agent = trained("RBLSPI")
     text = repr(agent.policy())
     for words in (f"by rblspi for {CAR}", "3 actions x 17 features of RBFGrid", "greedy"):
@@ -237,7 +228,7 @@ def test_its_repr_says_where_it_comes_from_and_how_it_acts() -> None:
     assert "for" not in repr(RBLSPI(nameless(), OneHot(), seed=0).policy()).split(":")[0]
 
 
-def test_its_repr_does_not_control_the_terminal() -> None:
+def test_its_repr_does_not_control_the_terminal():
     policy = replace(
         trained("OnlineLSPI").policy(),
         provenance={"algorithm": "\x1b[31mred\x07"},
@@ -246,7 +237,7 @@ def test_its_repr_does_not_control_the_terminal() -> None:
     assert repr(policy).startswith(r"<LinearPolicy by \x1b[31mred\x07 for \x9b2J\u202eµ: ")
 
 
-def nameless() -> gym.Env[Any, Any]:
+def nameless():
     env = gym.make("rblspi/ChainWalk-v0").unwrapped
     env.spec = None
     return env

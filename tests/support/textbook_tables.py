@@ -1,10 +1,5 @@
 """PSRL and OPSRL as a textbook writes them: dictionaries, value iteration, a number at a time."""
 
-from __future__ import annotations
-
-from typing import Any
-
-import gymnasium as gym
 import numpy as np
 
 END = "end"
@@ -13,15 +8,15 @@ END = "end"
 class Tables:
     """What followed every pair of a state and an action, and the rewards there."""
 
-    def __init__(self, env: gym.Env[Any, Any], discount: float) -> None:
-        self.states, self.actions = int(env.observation_space.n), int(env.action_space.n)  # type: ignore
+    def __init__(self, env, discount):
+        self.states, self.actions = int(env.observation_space.n), int(env.action_space.n)
         self.discount = discount
         self.pairs = [(s, a) for a in range(self.actions) for s in range(self.states)]
-        self.counts: dict[Any, dict[Any, int]] = {pair: {} for pair in self.pairs}
-        self.rewards: dict[Any, list[float]] = {pair: [] for pair in self.pairs}
+        self.counts = {pair: {} for pair in self.pairs}
+        self.rewards = {pair: [] for pair in self.pairs}
         self.surprises, self.exposure = [1.0] * self.actions, [1.0] * self.actions
 
-    def observe(self, s: int, a: int, r: float, s2: int, terminated: bool) -> None:
+    def observe(self, s, a, r, s2, terminated):
         outcome, n = END if terminated else s2, len(self.rewards[s, a])
         if n > 0:
             self.exposure[a] += 1 / (n + 1)
@@ -29,29 +24,29 @@ class Tables:
         self.counts[s, a][outcome] = self.counts[s, a].get(outcome, 0) + 1
         self.rewards[s, a].append(r)
 
-    def unseen(self, a: int) -> float:
+    def unseen(self, a):
         """c, the weight of outcomes that were never seen."""
         return self.surprises[a] / self.exposure[a]
 
-    def totals(self) -> tuple[list[float], float]:
+    def totals(self):
         """All rewards, and q, the share of terminations."""
         rewards = [r for rewards in self.rewards.values() for r in rewards]
         ends = sum(seen.get(END, 0) for seen in self.counts.values())
         return rewards, ends / max(len(rewards), 1)
 
-    def noise(self) -> float:
+    def noise(self):
         """The largest variance of rewards."""
         variances = [float(np.var(r, ddof=1)) for r in self.rewards.values() if len(r) > 1]
         return max([0.0, *variances])
 
-    def visits(self) -> dict[Any, int]:
+    def visits(self):
         return {pair: len(rewards) for pair, rewards in self.rewards.items()}
 
 
 class TextbookPSRL(Tables):
     """Models drawn from the tables, and the best policies of these models."""
 
-    def prior(self) -> tuple[float, float, float]:
+    def prior(self):
         """q, mu h, h range."""
         rewards, q = self.totals()
         means = [float(np.mean(r)) for r in self.rewards.values() if r] or [0.0]
@@ -59,7 +54,7 @@ class TextbookPSRL(Tables):
         h = 1 / (1 - self.discount * (1 - q))
         return q, h * float(np.mean(rewards or [0.0])), h * size
 
-    def draw(self, rng: np.random.Generator) -> tuple[Any, Any]:
+    def draw(self, rng):
         """P(s' | s, a), the end left out, and R(s, a)."""
         (q, mean, std), noise = self.prior(), self.noise()
         P = np.zeros((self.states, self.actions, self.states))
@@ -81,7 +76,7 @@ class TextbookPSRL(Tables):
                 P[s, a, place] += elsewhere
         return P, R
 
-    def mean(self) -> tuple[Any, Any]:
+    def mean(self):
         """The mean of the posterior, in the form of `draw`."""
         q, mean, _ = self.prior()
         P = np.zeros((self.states, self.actions, self.states))
@@ -98,7 +93,7 @@ class TextbookPSRL(Tables):
                     P[s, a, outcome] += n / total
         return P, R
 
-    def plan(self, P: Any, R: Any) -> Any:
+    def plan(self, P, R):
         """Optimal action values of a model, shape (states, actions)."""
         values = np.zeros(self.states)
         while True:
@@ -108,12 +103,10 @@ class TextbookPSRL(Tables):
             if change <= 1e-13 * max(1.0, np.abs(values).max()):
                 return action_values
 
-    def walk(
-        self, env: gym.Env[Any, Any], seed: int, rng: np.random.Generator, steps: int
-    ) -> list[int]:
+    def walk(self, env, seed, rng, steps):
         """Learn for some steps; the actions taken."""
         s, _ = env.reset(seed=seed)
-        taken: list[int] = []
+        taken = []
         due, episodes, drawn_at, before = True, 0, 0, self.visits()
         for t in range(steps):
             if due:
@@ -137,20 +130,20 @@ class TextbookPSRL(Tables):
 class TextbookOPSRL(Tables):
     """Draws of weights of what was seen, and values by the equation of line 4."""
 
-    def __init__(self, env: gym.Env[Any, Any], discount: float) -> None:
+    def __init__(self, env, discount):
         super().__init__(env, discount)
-        self.weights: dict[Any, dict[Any, float]] = {pair: {} for pair in self.pairs}
-        self.unknown: dict[Any, float] = {}
-        self.errors: dict[Any, float] = {}
-        self.prior: Any = None
+        self.weights = {pair: {} for pair in self.pairs}
+        self.unknown = {}
+        self.errors = {}
+        self.prior = None
 
-    def draw(self, rng: np.random.Generator) -> None:
+    def draw(self, rng):
         for pair in self.pairs:
             self.unknown[pair], self.errors[pair] = rng.standard_normal(), rng.standard_normal()
             for outcome, n in self.counts[pair].items():
                 self.weights[pair][outcome] = rng.standard_gamma(n)
 
-    def scale(self) -> tuple[float, float]:
+    def scale(self):
         """v and S."""
         everything, q = self.totals()
         if not everything:
@@ -168,11 +161,11 @@ class TextbookOPSRL(Tables):
             spread = size or 1.0
         return float(v), float(spread)
 
-    def find_prior(self) -> None:
+    def find_prior(self):
         """v, S, the largest variance of rewards, and c by action."""
         self.prior = (*self.scale(), self.noise(), [self.unseen(a) for a in range(self.actions)])
 
-    def values(self, explore: bool) -> np.ndarray:
+    def values(self, explore):
         """Q(s, a), shape (states, actions), by plain value iteration."""
         q = np.zeros((self.states, self.actions))
         for _ in range(100_000):
@@ -184,7 +177,7 @@ class TextbookOPSRL(Tables):
                 break
         return q
 
-    def _backup(self, pair: Any, after: Any, explore: bool) -> float:
+    def _backup(self, pair, after, explore):
         rewards, n = self.rewards[pair], len(self.rewards[pair])
         v, spread, noise, concentrations = self.prior
         c = concentrations[pair[1]]
@@ -198,9 +191,7 @@ class TextbookOPSRL(Tables):
         known = sum(w * (reward + self.discount * after[o]) for o, w in weights.items())
         return float((known + c * unknown) / (sum(weights.values()) + c))
 
-    def walk(
-        self, env: gym.Env[Any, Any], seed: int, rng: np.random.Generator, steps: int
-    ) -> list[int]:
+    def walk(self, env, seed, rng, steps):
         """Learn for some steps; the actions taken."""
         s, _ = env.reset(seed=seed)
         actions, due, episodes, drawn, seen, before = [], "draw", 0, 0, [], self.visits()

@@ -9,8 +9,6 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from rblspi.data import Transitions
-from rblspi.features import Basis
 from rblspi.offline.linear_draws import draws_of_weights
 from rblspi.offline.problem import Problem
 from rblspi.policies import LinearPolicy
@@ -22,11 +20,11 @@ class Doing(LinearPolicy):
 
     function: Callable[..., Any]
 
-    def allowed_actions(self, observations: Any, allowed: Any) -> Any:
+    def allowed_actions(self, observations, allowed):
         return self.function(observations)
 
 
-def any_policy(basis: Basis, space: gym.Space[Any], **more: Any) -> LinearPolicy:
+def any_policy(basis, space, **more):
     """A policy of three actions, counted from 2, with random weights."""
     features = basis.build(space)
     return LinearPolicy(
@@ -39,14 +37,7 @@ def any_policy(basis: Basis, space: gym.Space[Any], **more: Any) -> LinearPolicy
     )
 
 
-def values_by_log(
-    log: Transitions,
-    function: Callable[..., Any],
-    basis: Basis,
-    actions: int,
-    discount: float,
-    space: gym.Space[Any] | None = None,
-) -> LinearPolicy:
+def values_by_log(log, function, basis, actions, discount, space=None):
     """What the actions of a function are worth, by a log."""
     problem = Problem.of(basis, actions, discount, space, [log])
     policy = Doing(
