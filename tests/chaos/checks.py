@@ -1,12 +1,9 @@
 """Whether files are whole, agree with themselves, and hold the numbers of an undisturbed run."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -14,19 +11,19 @@ from rblspi import RBLSPI, Agent
 from rblspi.core.archive import FileError
 from rblspi.features import basis_from_text
 from rblspi.online.rblspi import TRANSITIONS
-from tests.chaos.prepared import BASES, NUMBERS, Prepared
+from tests.chaos.prepared import BASES, NUMBERS
 from tests.support.agents import assert_same_bits
 
 # Agents -------------------------------------------------------------------------------------
 
 
-def saved_agent(folder: Path) -> Agent:
+def saved_agent(folder):
     """The agent in a folder, which agrees with itself."""
     try:
         agent = Agent.load(folder / "agent.npz")
     except FileError as error:
         raise AssertionError(str(error)) from error
-    state: Any = agent.state
+    state = agent.state
     learnt = state.posterior.statistics.count.sum() + state.buffer.size[0]
     made = agent.num_timesteps
     assert state.counters[TRANSITIONS] == learnt == made >= agent.episodes[:, 0].sum(), (
@@ -35,13 +32,13 @@ def saved_agent(folder: Path) -> Agent:
     return agent
 
 
-def undisturbed(env: str, seed: int, steps: int) -> Agent:
+def undisturbed(env, seed, steps):
     """An agent that has learnt for so many steps."""
     agent = RBLSPI(env, basis_from_text(BASES[env]), seed=seed)
     return agent.learn(steps) if steps else agent
 
 
-def as_loaded(agent: Agent, folder: Path) -> Agent:
+def as_loaded(agent, folder):
     """The same agent after a way through a file: in Python, its episode begins anew."""
     if agent.session.compiled:
         return agent
@@ -49,7 +46,7 @@ def as_loaded(agent: Agent, folder: Path) -> Agent:
     return Agent.load(folder / ".trial-undisturbed.npz")
 
 
-def require_same(one: Agent, other: Agent) -> None:
+def require_same(one, other):
     """All bits are the same."""
     try:
         assert_same_bits(one, other)
@@ -59,7 +56,7 @@ def require_same(one: Agent, other: Agent) -> None:
         ) from error
 
 
-def require_first_episodes(agent: Agent, whole: Agent) -> None:
+def require_first_episodes(agent, whole):
     """The episodes are the first ones of an undisturbed run."""
     count = len(agent.episodes)
     same = np.array_equal(agent.episodes, whole.episodes[:count])
@@ -72,7 +69,7 @@ def require_first_episodes(agent: Agent, whole: Agent) -> None:
 NO_ROWS = np.empty((0, 3))
 
 
-def monitor_rows(file: Path) -> np.ndarray:
+def monitor_rows(file):
     """Return, length and seconds of every episode in monitor.csv, all lines whole."""
     text = file.read_text()
     assert text.endswith("\n") or not text, f"the last line of {file.name} is not whole"
@@ -86,7 +83,7 @@ def monitor_rows(file: Path) -> np.ndarray:
     return np.array(rows) if rows else NO_ROWS
 
 
-def require_rows(rows: np.ndarray, episodes: np.ndarray) -> None:
+def require_rows(rows, episodes):
     """The rows of a log are these episodes, as far as both go."""
     count = min(len(rows), len(episodes))
     ours = np.column_stack([np.round(episodes[:count, 1], 6), episodes[:count, 0]])
@@ -97,12 +94,12 @@ def require_rows(rows: np.ndarray, episodes: np.ndarray) -> None:
 # Files and results ---------------------------------------------------------------
 
 
-def require_same_numbers(printed: str, saved: Path) -> None:
+def require_same_numbers(printed, saved):
     """``evaluate`` has printed the same numbers of an agent or policy as undisturbed."""
     assert printed == (saved / NUMBERS).read_text(), f"other numbers: {printed}"
 
 
-def require_same_outputs(folder: Path, prepared: Prepared, *only: str) -> None:
+def require_same_outputs(folder, prepared, *only):
     """The files that commands wrote to a folder are those of an undisturbed run."""
     undisturbed = {
         "policy/policy.npz": prepared.policy / "policy.npz",
@@ -117,13 +114,13 @@ def require_same_outputs(folder: Path, prepared: Prepared, *only: str) -> None:
         assert same, f"{name} is not that of an undisturbed run"
 
 
-def _rows(table: Path) -> list[dict[str, Any]]:
+def _rows(table):
     """The numbers of an experiment; its times may be others."""
     lines = table.read_text(encoding="utf-8").splitlines()
     return [json.loads(line) | {"finished": "", "seconds": ""} for line in lines]
 
 
-def stored_runs(folder: Path) -> set[tuple[Any, ...]]:
+def stored_runs(folder):
     """The runs that are committed in a folder of results."""
     file = folder / "results.sqlite"
     if not file.exists():
@@ -135,6 +132,6 @@ def stored_runs(folder: Path) -> set[tuple[Any, ...]]:
         return set(rows)
 
 
-def require_kept(before: set[Any], after: set[Any]) -> None:
+def require_kept(before, after):
     """Every committed run is still there."""
     assert before <= after, f"{len(before - after)} committed runs are gone"

@@ -1,25 +1,21 @@
 """What the trials share: results of undisturbed commands, made once for all workers."""
 
-from __future__ import annotations
-
 import fcntl
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from tests.chaos.prepared import Prepared, prepare
+from tests.chaos.prepared import prepare
 from tests.chaos.trial import Trial
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
+def pytest_addoption(parser):
     group = parser.getgroup("chaos")
     group.addoption("--trials", type=int, help="make about so many trials, of all kinds")
     group.addoption("--chaos-seed", type=int, help="decides what the trials are")
 
 
 @pytest.fixture(scope="session")
-def prepared(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Prepared:
+def prepared(tmp_path_factory, worker_id):
     base = tmp_path_factory.getbasetemp()
     folder = (base if worker_id == "master" else base.parent) / "chaos"
     folder.mkdir(exist_ok=True)
@@ -29,7 +25,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Prepar
 
 
 @pytest.fixture
-def trial(request: pytest.FixtureRequest, prepared: Prepared, tmp_path: Path) -> Iterator[Trial]:
+def trial(request, prepared, tmp_path):
     seed = request.config.getoption("--chaos-seed", default=None) or 0
     made = Trial(f"{seed}/{request.param}", prepared, tmp_path)
     yield made

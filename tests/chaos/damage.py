@@ -1,27 +1,21 @@
 """Files with a flipped bit, with a block of zeros, or cut short: noticed, or harmless."""
 
-from __future__ import annotations
-
 import tomllib
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 from rblspi.features import basis_from_text, basis_to_text
 from tests.chaos import checks
 from tests.chaos.prepared import CAR, SEED, STEPS, evaluate, fit, reproduce
-from tests.chaos.trial import Trial
 
 SECTOR = 512
 
 
-def damaged_file(trial: Trial) -> None:
+def damaged_file(trial):
     """Damage a file, and let a command read it."""
     name = trial.rng.choice(list(READERS))
     READERS[name](trial)
 
 
-def spoil(trial: Trial, file: Path) -> None:
+def spoil(trial, file):
     """Damage a file at a random place."""
     data = bytearray(file.read_bytes())
     place = trial.rng.randrange(len(data))
@@ -39,17 +33,17 @@ def spoil(trial: Trial, file: Path) -> None:
     file.write_bytes(data)
 
 
-def _agent(trial: Trial) -> None:
+def _agent(trial):
     spoil(trial, trial.copy(trial.prepared.agent, "run") / "agent.npz")
     _require_numbers(trial, evaluate("run"), trial.prepared.agent, "agent.npz")
 
 
-def _policy(trial: Trial) -> None:
+def _policy(trial):
     spoil(trial, trial.copy(trial.prepared.policy, "policy") / "policy.npz")
     _require_numbers(trial, evaluate("policy"), trial.prepared.policy, "policy.npz")
 
 
-def _require_numbers(trial: Trial, arguments: tuple[object, ...], saved: Path, name: str) -> None:
+def _require_numbers(trial, arguments, saved, name):
     finished = trial.run(*arguments)
     if finished.code:
         finished.require_sentence(name)
@@ -57,7 +51,7 @@ def _require_numbers(trial: Trial, arguments: tuple[object, ...], saved: Path, n
         checks.require_same_numbers(finished.out, saved)
 
 
-def _log(trial: Trial) -> None:
+def _log(trial):
     spoil(trial, trial.copy(trial.prepared.log, "log.parquet"))
     finished = trial.run(*fit("log.parquet", "policy"))
     if finished.code:
@@ -66,7 +60,7 @@ def _log(trial: Trial) -> None:
         checks.require_same_outputs(trial.folder, trial.prepared, "policy/policy.npz")
 
 
-def _results(trial: Trial) -> None:
+def _results(trial):
     spoil(trial, trial.copy(trial.prepared.results / "results.sqlite", "out/results.sqlite"))
     more = ("--report-only",) if trial.rng.random() < 0.7 else ()
     finished = trial.run(*reproduce(trial.prepared.experiment, "out"), *more)
@@ -76,7 +70,7 @@ def _results(trial: Trial) -> None:
         checks.require_same_outputs(trial.folder, trial.prepared, "out/table.jsonl")
 
 
-def _settings(trial: Trial) -> None:
+def _settings(trial):
     """What the file says is what is done: its text is anybody's to edit, so it has no digest."""
     file = trial.copy(trial.prepared.agent / "settings.toml", "settings.toml")
     spoil(trial, file)
@@ -94,7 +88,7 @@ def _settings(trial: Trial) -> None:
         assert used[name] == agrees, f"{name} = {said[name]!r} became {used[name]!r}"
 
 
-def _monitor(trial: Trial) -> None:
+def _monitor(trial):
     """Nothing is computed from the log: it stays as it is, and whole lines are added to it."""
     folder = trial.copy(trial.prepared.agent, "run")
     log = folder / "monitor.csv"
@@ -116,7 +110,7 @@ def _monitor(trial: Trial) -> None:
         assert len([float(word) for word in line.split(",")]) == 3, f"a row is {line!r}"
 
 
-READERS: dict[str, Callable[[Trial], Any]] = {
+READERS = {
     "agent.npz": _agent,
     "policy.npz": _policy,
     "log.parquet": _log,

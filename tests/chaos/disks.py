@@ -1,20 +1,15 @@
 """Disks that are full, and folders that cannot be written to."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
 from rblspi.core.code_cache import cache_directory
 from tests.chaos import checks
 from tests.chaos.prepared import CAR, ROWS, collect, evaluate, fit, reproduce, train
-from tests.chaos.trial import Trial
 
 #: bytes of the small disk
 SIZE = 3 * 2**20
@@ -33,7 +28,7 @@ WEIGHTS = (5, 3, 4, 2, 2, 1)
 
 
 @contextmanager
-def small_disk(folder: Path) -> Iterator[Path]:
+def small_disk(folder):
     """A disk of its own in a folder."""
     folder.mkdir()
     if os.geteuid() or not shutil.which("mount"):
@@ -47,12 +42,12 @@ def small_disk(folder: Path) -> Iterator[Path]:
         subprocess.run(["umount", "-l", folder], check=False, capture_output=True)
 
 
-def _mount(*arguments: object) -> subprocess.CompletedProcess[str]:
+def _mount(*arguments):
     line = ["mount", *map(str, arguments)]
     return subprocess.run(line, check=False, capture_output=True, text=True)
 
 
-def _arguments(trial: Trial, command: str) -> tuple[object, ...]:
+def _arguments(trial, command):
     """The command, which writes to the folder ``disk``."""
     agent = trial.prepared.agent
     return {
@@ -65,7 +60,7 @@ def _arguments(trial: Trial, command: str) -> tuple[object, ...]:
     }[command]
 
 
-def _older_files(trial: Trial, disk: Path) -> dict[Path, bytes]:
+def _older_files(trial, disk):
     """Put files on the disk that the command would replace."""
     trial.copy(trial.prepared.agent, "disk/run")
     for name in (
@@ -83,7 +78,7 @@ def _older_files(trial: Trial, disk: Path) -> dict[Path, bytes]:
 # Full -----------------------------------------------------------------------------------------
 
 
-def full(trial: Trial) -> None:
+def full(trial):
     """Let the disk become full in the middle of a command."""
     (command,) = trial.rng.choices(list(WRITES), WEIGHTS)
     names, size = WRITES[command]
@@ -104,7 +99,7 @@ def full(trial: Trial) -> None:
         trial.require_tidy()
 
 
-def _require_newer(file: Path) -> None:
+def _require_newer(file):
     """A file that was replaced before the disk was full is one of the new run."""
     if file.name == "agent.npz":
         agent = checks.saved_agent(file.parent)
@@ -113,13 +108,13 @@ def _require_newer(file: Path) -> None:
         assert file.name == "settings.toml", f"{file.name} is damaged"
 
 
-def _fill(disk: Path, free: int) -> None:
+def _fill(disk, free):
     """Leave this many bytes on a disk."""
     found = os.statvfs(disk)
     (disk / "filler").write_bytes(bytes(max(found.f_bavail * found.f_frsize - free, 0)))
 
 
-def _require_result(trial: Trial, command: str, disk: Path) -> None:
+def _require_result(trial, command, disk):
     """What a command says that it wrote is what it writes undisturbed."""
     if command == "train":
         checks.require_same(checks.saved_agent(disk / "run"), checks.undisturbed(CAR, 2, 3000))
@@ -131,7 +126,7 @@ def _require_result(trial: Trial, command: str, disk: Path) -> None:
 # Read-only ------------------------------------------------------------------------------------
 
 
-def read_only(trial: Trial) -> None:
+def read_only(trial):
     """Use a folder that cannot be written to."""
     with small_disk(trial.folder / "disk") as disk:
         older = _older_files(trial, disk)
@@ -145,22 +140,22 @@ def read_only(trial: Trial) -> None:
     trial.require_tidy()
 
 
-def _written_to(trial: Trial, disk: Path) -> None:
+def _written_to(trial, disk):
     command = trial.rng.choice(list(WRITES))
     names, _ = WRITES[command]
     trial.run(*_arguments(trial, command)).require_sentence(*names)
 
 
-def _read_from(trial: Trial, disk: Path) -> None:
+def _read_from(trial, disk):
     _require_numbers(trial, "disk/run", {})
 
 
-def _home(trial: Trial, disk: Path) -> None:
+def _home(trial, disk):
     compiled = {"NUMBA_CACHE_DIR": str(cache_directory().parent)}
     _require_numbers(trial, trial.prepared.agent, {"HOME": str(disk), **compiled})
 
 
-def _require_numbers(trial: Trial, agent: object, environment: dict[str, str]) -> None:
+def _require_numbers(trial, agent, environment):
     if trial.rng.random() < 0.5:
         finished = trial.run(*evaluate(agent), environment=environment)
         finished.require(0)
@@ -170,7 +165,7 @@ def _require_numbers(trial: Trial, agent: object, environment: dict[str, str]) -
         trial.run(*arguments, environment=environment).require(0)
 
 
-def _cache(trial: Trial, disk: Path) -> None:
+def _cache(trial, disk):
     place = {"NUMBA_CACHE_DIR": ""}  # which would come before the other one
     place[trial.rng.choice(("XDG_CACHE_HOME", "NUMBA_CACHE_DIR"))] = str(disk)
     finished = trial.run(*collect(ROWS, "log.parquet"), environment=place)

@@ -1,15 +1,9 @@
 """A clock that jumps, and two processes that write to the same place at the same time."""
 
-from __future__ import annotations
-
 import tomllib
-from pathlib import Path
-from typing import Any
 
-from rblspi import Agent
 from tests.chaos import checks
 from tests.chaos.prepared import CAR, LAKE, ROWS, RUNS, collect, evaluate, fit, reproduce, train
-from tests.chaos.trial import Trial
 
 #: the clock jumps back and forth, also to 1970, where a board without a battery begins
 JUMPING = """
@@ -26,7 +20,7 @@ a.SAVE_EVERY = 0.05
 """
 
 
-def clock_jumps(trial: Trial) -> None:
+def clock_jumps(trial):
     """Run a command while the clock jumps."""
     often = trial.rng.choice((0.01, 0.3, 1.0))
     prelude = JUMPING.format(seed=trial.rng.randrange(1000), often=often)
@@ -53,10 +47,10 @@ def clock_jumps(trial: Trial) -> None:
     trial.require_tidy()
 
 
-def two_processes(trial: Trial) -> None:
+def two_processes(trial):
     """Run a command twice at the same time; one of them may be refused, with a sentence."""
     name = trial.rng.choices(("train", "collect", "fit", "reproduce"), (5, 2, 2, 2))[0]
-    options: dict[str, Any] = {}
+    options = {}
     if name == "train":
         steps = [trial.rng.randrange(9000, 40_000) for _ in range(2)]
         commands = [train(CAR, 3 + i, steps[i], "run") for i in range(2)]
@@ -91,7 +85,7 @@ def two_processes(trial: Trial) -> None:
     trial.require_tidy()
 
 
-def _require_whole_run(folder: Path) -> Agent:
+def _require_whole_run(folder):
     """The agent in a folder, whose log has exactly its episodes."""
     agent, rows = checks.saved_agent(folder), checks.monitor_rows(folder / "monitor.csv")
     assert len(rows) == len(agent.episodes), f"{len(rows)} rows in monitor.csv"

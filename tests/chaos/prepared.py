@@ -54,34 +54,34 @@ class Prepared(NamedTuple):
 NUMBERS = "evaluated.json"
 
 
-def train(env: str, seed: int, steps: int, folder: object) -> tuple[object, ...]:
+def train(env, seed, steps, folder):
     """Arguments of ``train``."""
     goal = ("--basis", BASES[env], "--seed", seed, "--timesteps", steps)
     return ("train", env, "--algo", "rblspi", *goal, "--save", folder, "--quiet")
 
 
-def collect(rows: int, file: object) -> tuple[object, ...]:
+def collect(rows, file):
     """Arguments of ``collect``."""
     return ("collect", CAR, "--transitions", rows, "--out", file, "--quiet")
 
 
-def fit(log: object, folder: object) -> tuple[object, ...]:
+def fit(log, folder):
     """Arguments of ``fit``."""
     return ("fit", log, "--basis", BASES[CAR], "--save", folder, "--quiet")
 
 
-def reproduce(config: object, folder: Path | str, runs: int = RUNS) -> tuple[object, ...]:
+def reproduce(config, folder, runs=RUNS):
     """Arguments of ``reproduce``."""
     export = ("--export", f"{folder}/table.jsonl")
     return ("reproduce", "--config", config, "--runs", runs, "--jobs", 1, "--out", folder, *export)
 
 
-def evaluate(saved: object) -> tuple[object, ...]:
+def evaluate(saved):
     """Arguments of ``evaluate``."""
     return ("evaluate", saved, "--episodes", 3, "--json")
 
 
-def prepare(folder: Path) -> Prepared:
+def prepare(folder):
     """Run every command once, undisturbed; this compiles what is not compiled yet."""
     experiment = folder / "experiment.toml"
     made = Prepared(

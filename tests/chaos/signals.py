@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import signal
-from pathlib import Path
 from typing import NamedTuple
 
-from rblspi import Agent
 from tests.chaos import checks
 from tests.chaos.prepared import CAR, LAKE, ROWS, collect, fit, reproduce, train
-from tests.chaos.trial import Trial
-from tests.support.process import Finished, Running
 
 POLITE = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 UNLIMITED = 10**9
@@ -19,7 +15,7 @@ UNLIMITED = 10**9
 SLACK = 2.0
 
 
-def disturb(trial: Trial, running: Running, longest: float) -> list[int]:
+def disturb(trial, running, longest):
     """Send a signal, sometimes two in a row; returns those that were sent."""
     signals = [trial.rng.choice((*POLITE, signal.SIGKILL))]
     if trial.rng.random() < 0.4:
@@ -34,7 +30,7 @@ def disturb(trial: Trial, running: Running, longest: float) -> list[int]:
     return signals
 
 
-def _require_ended(trial: Trial, finished: Finished, signals: list[int], done: bool) -> None:
+def _require_ended(trial, finished, signals, done):
     """The exit code says how it ended, and no temporary file is left."""
     if signal.SIGKILL in signals:
         return
@@ -55,17 +51,17 @@ class Training(NamedTuple):
     checkpoint_every: float
 
 
-def train_compiled(trial: Trial) -> None:
+def train_compiled(trial):
     """Stop the training in a compiled environment, then go on."""
     _train(trial, CAR)
 
 
-def train_python(trial: Trial) -> None:
+def train_python(trial):
     """Stop the training in an environment in Python, then go on."""
     _train(trial, LAKE)
 
 
-def _train(trial: Trial, env: str) -> None:
+def _train(trial, env):
     steps = trial.rng.choice((UNLIMITED, UNLIMITED, 5000))
     # The shorter period means that a checkpoint is being saved nearly all the time.
     run = Training(env, trial.rng.randrange(100), steps, trial.rng.choice((0.005, 0.2)))
@@ -86,11 +82,11 @@ def _train(trial: Trial, env: str) -> None:
         _require_undisturbed(trial, run, agent, broken_off=len(signals) > 1 and not done)
 
 
-def _has_rows(file: Path) -> bool:
+def _has_rows(file):
     return file.exists() and len(file.read_bytes().splitlines()) > 2
 
 
-def _require_consistent(trial: Trial, run: Training, killed: bool) -> Agent | None:
+def _require_consistent(trial, run, killed):
     """The agent in the folder; it has what its log has, up to the last checkpoint if killed."""
     folder, allowed = trial.folder / "run", run.checkpoint_every + SLACK
     log, file = folder / "monitor.csv", folder / "agent.npz"
@@ -109,7 +105,7 @@ def _require_consistent(trial: Trial, run: Training, killed: bool) -> Agent | No
     return agent
 
 
-def _require_undisturbed(trial: Trial, run: Training, agent: Agent, broken_off: bool) -> None:
+def _require_undisturbed(trial, run, agent, broken_off):
     """The agent is where an undisturbed one is after as many steps, also if it goes on."""
     sound = checks.undisturbed(run.env, run.seed, agent.num_timesteps)
     checks.require_first_episodes(agent, sound)
@@ -131,17 +127,17 @@ def _require_undisturbed(trial: Trial, run: Training, agent: Agent, broken_off: 
 # collect and fit ----------------------------------------------------------------------------
 
 
-def collect_rows(trial: Trial) -> None:
+def collect_rows(trial):
     """Stop the collection of a log."""
     _stop_and_compare(trial, collect(ROWS, "log.parquet"), "log.parquet")
 
 
-def fit_policy(trial: Trial) -> None:
+def fit_policy(trial):
     """Stop the fitting of a policy."""
     _stop_and_compare(trial, fit(trial.prepared.log, "policy"), "policy/policy.npz")
 
 
-def _stop_and_compare(trial: Trial, arguments: tuple[object, ...], output: str) -> None:
+def _stop_and_compare(trial, arguments, output):
     """Stop a command; its output is the older file, or that of an undisturbed run."""
     file = trial.folder / output
     if trial.rng.random() < 0.5:
@@ -154,13 +150,11 @@ def _stop_and_compare(trial: Trial, arguments: tuple[object, ...], output: str) 
         checks.require_same_outputs(trial.folder, trial.prepared, output)
 
 
-def _content(file: Path) -> bytes | None:
+def _content(file):
     return file.read_bytes() if file.exists() else None
 
 
-def _disturbed(
-    trial: Trial, arguments: tuple[object, ...], longest: float
-) -> tuple[Finished, list[int]]:
+def _disturbed(trial, arguments, longest):
     """Run a command, and disturb it after it has begun."""
     running = trial.start(*arguments)
     running.until_begun()
@@ -171,7 +165,7 @@ def _disturbed(
 # reproduce ----------------------------------------------------------------------------------
 
 
-def reproduce_again(trial: Trial) -> None:
+def reproduce_again(trial):
     """Stop an experiment once or twice, then let it end."""
     folder, committed = trial.folder / "out", set()
     arguments = reproduce(trial.prepared.experiment, "out")

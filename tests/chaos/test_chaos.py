@@ -6,17 +6,12 @@ The choice of trials depends on the seed alone; how a process and a signal meet 
 ``--trials``, there are a few of every kind.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable
-
 import pytest
 
 from tests.chaos import damage, disks, others, signals
-from tests.chaos.trial import Trial
 
 #: what is tried, and how many of 500 trials are of this kind
-KINDS: dict[str, tuple[Callable[[Trial], None], int]] = {
+KINDS = {
     "signals-train": (signals.train_compiled, 95),
     "signals-train-python": (signals.train_python, 50),
     "signals-fit": (signals.fit_policy, 35),
@@ -33,7 +28,7 @@ WHOLE = sum(count for _, count in KINDS.values())
 FEW = 12
 
 
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+def pytest_generate_tests(metafunc):
     trials = metafunc.config.getoption("--trials", default=None) or FEW
     names = [
         f"{kind}-{i}"
@@ -44,8 +39,6 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.mark.slow
-def test_a_disturbed_command_loses_nothing_and_gets_nothing_wrong(
-    trial: Trial, request: pytest.FixtureRequest
-) -> None:
+def test_a_disturbed_command_loses_nothing_and_gets_nothing_wrong(trial, request):
     kind = request.node.callspec.id.rpartition("-")[0]
     KINDS[kind][0](trial)

@@ -1,17 +1,10 @@
 """A trial: a folder of its own, random choices, and real commands in processes of their own."""
 
-from __future__ import annotations
-
 import random
 import shutil
 import time
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-from tests.support.process import PRIVATE, Finished, Running
-
-if TYPE_CHECKING:
-    from tests.chaos.prepared import Prepared
+from tests.support.process import PRIVATE, Running
 
 
 class Trial:
@@ -27,26 +20,26 @@ class Trial:
         Empty at first.
     """
 
-    def __init__(self, name: str, prepared: Prepared, folder: Path) -> None:
+    def __init__(self, name, prepared, folder):
         self.prepared, self.folder = prepared, folder
         self.rng = random.Random(name)
-        self._started: list[Running] = []
+        self._started = []
 
-    def start(self, *arguments: object, **options: Any) -> Running:
+    def start(self, *arguments, **options):
         """Start a command in the folder of the trial."""
         running = Running(self.folder, *arguments, **options)
         self._started.append(running)
         return running
 
-    def run(self, *arguments: object, **options: Any) -> Finished:
+    def run(self, *arguments, **options):
         """Run a command to its end."""
         return self.start(*arguments, **options).wait()
 
-    def pause(self, longest: float) -> None:
+    def pause(self, longest):
         """Let a random time pass."""
         time.sleep(self.rng.uniform(0.0, longest))
 
-    def copy(self, source: Path, name: str) -> Path:
+    def copy(self, source, name):
         """Copy something that was prepared into the folder of the trial."""
         target = self.folder / name
         if source.is_dir():
@@ -56,12 +49,12 @@ class Trial:
             shutil.copyfile(source, target)
         return target
 
-    def require_tidy(self) -> None:
+    def require_tidy(self):
         """Refuse temporary files that a command left."""
         left = [p.name for p in self.folder.rglob(".*") if not p.name.startswith(PRIVATE)]
         assert not left, f"left behind: {', '.join(left)}"
 
-    def end(self) -> None:
+    def end(self):
         """End the commands that are still running."""
         for running in self._started:
             running.end()

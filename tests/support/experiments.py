@@ -32,7 +32,7 @@ READ = [
 ]
 
 
-def figure_of(*panels) -> Figure:
+def figure_of(*panels):
     """A figure with the curves of each panel."""
     shown = tuple(Panel(f"panel {i}", tuple(curves)) for i, curves in enumerate(panels))
     return Figure("small", "A small figure", (Group("", shown),), block=4)

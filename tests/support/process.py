@@ -8,8 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import NamedTuple
 
 #: seconds after which a command counts as hung
@@ -31,11 +29,11 @@ class Finished(NamedTuple):
     out: str
     err: str
 
-    def require(self, *codes: int) -> None:
+    def require(self, *codes):
         """Refuse any other exit code."""
         assert self.code in codes, f"exit code {self.code}, not {codes}: {self.err.strip()[-500:]}"
 
-    def require_sentence(self, *names: str) -> None:
+    def require_sentence(self, *names):
         """Refuse anything but an error in one sentence, which names one of these."""
         self.require(1, 2)
         sentence = (self.err.strip().splitlines() or [""])[-1]
@@ -52,13 +50,7 @@ class Running:
     set.
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        *arguments: object,
-        prelude: str = "",
-        environment: Mapping[str, str] | None = None,
-    ) -> None:
+    def __init__(self, folder, *arguments, prelude="", environment=None):
         private = folder / f"{PRIVATE}{time.monotonic_ns()}"
         self._begun, self._out, self._err = (
             private.with_suffix(f".{name}") for name in ("begun", "out", "err")
@@ -83,27 +75,27 @@ class Running:
             )
 
     @property
-    def out(self) -> str:
+    def out(self):
         """What it has printed so far."""
         return self._out.read_text(errors="replace")
 
-    def until(self, condition: Callable[[], bool]) -> None:
+    def until(self, condition):
         """Wait until something is the case, or the command has ended."""
         deadline = time.monotonic() + PATIENCE
         while self._process.poll() is None and not condition():
             assert time.monotonic() < deadline, f"no progress after {PATIENCE:.0f} s: {self.line}"
             time.sleep(0.002)
 
-    def until_begun(self) -> None:
+    def until_begun(self):
         """Wait until the packages are imported and the command begins."""
         self.until(self._begun.exists)
 
-    def signal(self, number: int, *, to_all: bool = False) -> None:
+    def signal(self, number, *, to_all=False):
         """Send a signal to the process, or to all processes of its group as a terminal does."""
         if self._process.poll() is None:
             (os.killpg if to_all else os.kill)(self._process.pid, number)
 
-    def wait(self, patience: float = PATIENCE) -> Finished:
+    def wait(self, patience=PATIENCE):
         """Wait for the end of the command and of all processes that it started."""
         try:
             self._process.wait(patience)
@@ -117,13 +109,13 @@ class Running:
         assert "Traceback (most recent call last)" not in out + err, err.strip()[-1500:]
         return Finished(self._process.returncode, out, err)
 
-    def end(self) -> None:
+    def end(self):
         """Kill whatever is left of it."""
         if self._process.poll() is None or self._group_exists():
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
 
-    def _group_exists(self) -> bool:
+    def _group_exists(self):
         try:
             os.killpg(self._process.pid, 0)
         except ProcessLookupError:
