@@ -186,8 +186,10 @@ def test_the_cosine_and_the_sine_of_an_angle_are_one_number():
     assert default_for(wide, lambda: joints).name == "fitted-rmax"
     assert default_for(wide, lambda: np.roll(joints, 3, axis=1)).name == MANY_NUMBERS
     assert default_for(wide).name == MANY_NUMBERS
-    more = np.column_stack([joints, rest[:, 0]])
+    more = np.column_stack([joints, rest[:, 0] * rest[:, 1]])
     assert default_for(gym.spaces.Box(-1.0, 1.0, (7,)), lambda: more).name == MANY_NUMBERS
+    more[:, -1] = more[:, -2]
+    assert default_for(gym.spaces.Box(-1.0, 1.0, (7,)), lambda: more).name == "fitted-rmax"
 
 
 def test_without_its_packages_an_algorithm_says_what_to_install(monkeypatch, capsys):

@@ -46,6 +46,7 @@ VARIANTS = [
     (Fourier(4), gym.spaces.Box(-1.0, 1.0, (), np.float64)),
     (Multilinear((3, 4, 2), angles=(1,)), BOX),
     (Multilinear((3, 4), angles=((1, 2),)), BOX),
+    (Multilinear((3, 4), angles=(1,), left_out=(0,)), BOX),
     (TileCoding((3, 4, 2), tilings=5), BOX),
 ]
 

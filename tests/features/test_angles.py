@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rblspi.features.bounds import components, coordinates_of, find_angles
+from rblspi.features.bounds import components, coordinates_of, find_angles, find_useless
 from rblspi.features.primitives import LINE, PAIR
 
 ONE, FREE = np.ones(4), np.full(4, np.inf)
@@ -53,3 +53,15 @@ def test_coordinates_and_components():
     assert components(((0, 1), 4)) == (0, 1, 4)
     assert components(2) == (2,)
     assert components(None) is None
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_constants_duplicates_and_linear_functions_are_useless(kind):
+    pair = np.stack([np.cos(TURNS), np.sin(TURNS)], axis=1)
+    constant, noise = np.full(50, 0.3), RNG.standard_normal(50)
+    columns = (REST, REST[:, :1], constant, 2.0 * REST @ [1.0, 3.0] + 5.0, noise, pair, pair)
+    seen = np.column_stack(columns).astype(kind).astype(np.float64)
+    assert find_useless(seen, ((6, 7), (8, 9))) == (2, 3, 4, 8, 9)
+    half = np.column_stack([pair[:, 1], pair])  # the sine alone, and then the angle
+    assert find_useless(half, ((1, 2),)) == ()
+    assert find_useless(np.full((50, 2), 0.3), ()) == ()

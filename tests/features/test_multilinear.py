@@ -96,3 +96,15 @@ def test_angles_that_are_none_are_refused(angles):
 def test_one_vertex_is_too_few():
     with pytest.raises(ValueError, match="vertices=1 must be whole numbers, 2 or more"):
         Multilinear(1).build(PLANE)
+
+
+def test_a_component_that_is_left_out_changes_nothing() -> None:
+    """The grid over three components, without the first, is that over the other two."""
+    wide = gym.spaces.Box(np.append(-7.0, PLANE.low), np.append(7.0, PLANE.high), dtype=np.float64)
+    seen = np.column_stack([np.linspace(-7.0, 7.0, 200), INSIDE])
+    for angles, other in (((2,), (1,)), (((1, 2),), ((0, 1),)), ((0,), ())):
+        some = Multilinear(5, angles=angles, left_out=(0,)).build(wide)
+        found = Multilinear(5, angles=other).build(PLANE)
+        np.testing.assert_array_equal(some(seen), found(INSIDE))
+    with pytest.raises(ValueError, match=r"left_out=\(3,\) must be some, but not all.*from 0 to 2"):
+        Multilinear(5, left_out=(3,)).build(wide)

@@ -368,7 +368,7 @@ def test_it_says_what_it_cannot_do():
         action_space = gym.spaces.Discrete(2)
 
     with pytest.raises(ValueError, match=r"at most 8 numbers.*have 9: use OptimisticLSVI"):
-        FittedRmax(Wide())
+        FittedRmax(Wide(), Multilinear(2))
 
 
 @pytest.mark.slow
@@ -376,3 +376,23 @@ def test_it_says_what_it_cannot_do():
 def test_it_drives_up_the_hill_within_six_thousand_steps(seed):
     agent = FittedRmax(CAR, Multilinear(60), seed=seed).learn(6000)
     assert evaluate(agent.policy(), gym.make(CAR), 10, seed=1).lengths.mean() < 115
+
+
+class Useless(gym.ObservationWrapper[Any, Any, Any]):
+    """The position twice, and a constant, beside the observation."""
+
+    def __init__(self, env: gym.Env[Any, Any]) -> None:
+        super().__init__(env)
+        self.observation_space = gym.spaces.Box(-2.0, 2.0, (4,))
+
+    def observation(self, observation: Any) -> Any:
+        return np.array([*observation, observation[0], 0.3], np.float32)
+
+
+def test_useless_numbers_change_nothing_and_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    plain = FittedRmax(gym.Wrapper(gym.make("MountainCar-v0")), seed=0).learn(300)
+    assert "left out" not in capsys.readouterr().err
+    other = FittedRmax(Useless(gym.make("MountainCar-v0")), seed=0).learn(300)
+    assert "numbers [2, 3] of the observation are left out" in capsys.readouterr().err
+    assert other.basis.left_out == (2, 3)
+    np.testing.assert_array_equal(plain.policy().weights, other.policy().weights)

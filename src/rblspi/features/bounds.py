@@ -149,6 +149,28 @@ def find_angles(
     return (*np.flatnonzero(single).tolist(), *pairs)
 
 
+def find_useless(seen: Matrix, angles: AnglesAndPairs) -> tuple[int, ...]:
+    """Components that tell nothing beside those before them, in observations, shape (N, d).
+
+    They never change, or are linear functions of components before them, but for rounding. An
+    angle made of two components is left out only as a whole. If nothing changes, nothing is.
+    """
+    useless, directions = set(), np.empty((len(seen), 0))
+    for d, column in enumerate(seen.T):
+        left = column - column.mean()
+        for _ in range(2):  # once leaves an error of rounding in what is left
+            left = left - directions @ (directions.T @ left)
+        if np.linalg.norm(left) <= _ROUNDING * np.linalg.norm(column):
+            useless.add(d)
+        else:
+            directions = np.column_stack([directions, left / np.linalg.norm(left)])
+    pairs = [a for a in angles if isinstance(a, Sequence)] if isinstance(angles, Sequence) else []
+    for pair in pairs:
+        if not useless.issuperset(pair):
+            useless.difference_update(pair)
+    return tuple(sorted(useless)) if len(useless) < seen.shape[1] else ()
+
+
 def _on_unit_circle(seen: Matrix, free: Mask) -> list[tuple[int, int]]:
     """Neighbours on the unit circle; one-hot indicators, with two values each, do not count."""
     pairs: list[tuple[int, int]] = []

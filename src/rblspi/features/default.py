@@ -13,7 +13,14 @@ import numpy as np
 from rblspi.core.types import Mask, Matrix, Vector
 from rblspi.environments.spaces import is_unbounded, limits, states_of, vector_space
 from rblspi.features.base import Basis
-from rblspi.features.bounds import bounds, circles, components, find_angles, per_dimension
+from rblspi.features.bounds import (
+    bounds,
+    circles,
+    components,
+    find_angles,
+    find_useless,
+    per_dimension,
+)
 from rblspi.features.multilinear import Multilinear
 from rblspi.features.one_hot import OneHot
 from rblspi.features.polynomial import Polynomial
@@ -65,7 +72,8 @@ def table_basis(space: gym.Space[Any]) -> OneHot | None:
 def with_bounds(basis: Basis, space: gym.Space[Any], scout: Callable[[], Matrix]) -> Basis:
     """The basis, scaled to the observed range where neither it nor the space has bounds.
 
-    A grid also gets the angles that the observations contain. ``scout`` is as for `default_basis`.
+    A grid also gets the angles that the observations contain, and leaves out components as
+    `Multilinear` says. ``scout`` is as for `default_basis`.
     """
     recipe: Any = basis
     if not (hasattr(recipe, "low") and hasattr(recipe, "high")):
@@ -73,6 +81,8 @@ def with_bounds(basis: Basis, space: gym.Space[Any], scout: Callable[[], Matrix]
     scout, (low, high) = cache(scout), limits(space)
     if isinstance(recipe, Multilinear) and recipe.angles is None:
         recipe = replace(recipe, angles=find_angles(low, high, scout))
+    if isinstance(recipe, Multilinear) and recipe.left_out is None:
+        recipe = replace(recipe, left_out=find_useless(scout(), recipe.angles))
     low = low if recipe.low is None else per_dimension("low", recipe.low, len(low))
     high = high if recipe.high is None else per_dimension("high", recipe.high, len(high))
     turning = circles(low, high, components(getattr(recipe, "angles", None)))

@@ -11,7 +11,7 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from rblspi.core.types import Mask, Matrix, Vector
+from rblspi.core.types import Integers, Mask, Matrix, Vector
 from rblspi.environments.spaces import observation_shape
 from rblspi.features.base import Basis, Features
 from rblspi.features.bounds import (
@@ -25,9 +25,11 @@ from rblspi.features.bounds import (
 )
 from rblspi.features.composition import composed
 from rblspi.features.primitives import (
+    AFFINE,
     LINE,
     NUMBERS,
     PAIR,
+    affine,
     first_components,
     interpolation,
     turns,
@@ -38,22 +40,29 @@ VERTICES = 10_000
 
 
 class Grid(NamedTuple):
-    """The lines of a grid; every field has a number for each coordinate."""
+    """The lines of a grid; the first four fields have a number for each coordinate."""
 
     vertices: Vector
     low: Vector
     slope: Vector  # 1 / spacing
     kinds: Vector  # as in `angles`
+    kept: Integers | None = None  # components that the coordinates are made of; None: all
 
     @classmethod
     def of(cls, features: Features) -> Self:
         """The grid of features that `Multilinear` made."""
-        return cls(*features.stages[-1].parameters.reshape(-1, NUMBERS).T)
+        first, lines = features.stages[0], features.stages[-1].parameters.reshape(-1, NUMBERS)
+        vertices, low, slope, kinds = lines.T
+        if first.code != AFFINE:
+            return cls(vertices, low, slope, kinds)
+        choice = first.parameters[first.size :].reshape(-1, first.size)
+        return cls(vertices, low, slope, kinds, choice.argmax(axis=0))
 
     @property
     def parameters(self) -> Vector:
         """The grid as parameters for compiled code."""
-        return np.column_stack(self).ravel()
+        lines = self.vertices, self.low, self.slope, self.kinds
+        return np.column_stack(lines).ravel()
 
     @property
     def turning(self) -> Mask:
@@ -74,7 +83,8 @@ class Grid(NamedTuple):
 
     def coordinates(self, observations: NDArray[Any]) -> Matrix:
         """The coordinates of observations, shape (N, d)."""
-        return coordinates_of(observations.reshape(len(observations), -1), self.kinds)
+        rows = observations.reshape(len(observations), -1)
+        return coordinates_of(rows if self.kept is None else rows[:, self.kept], self.kinds)
 
     def places(self, observations: NDArray[Any]) -> Matrix:
         """Where observations are, in units of the range, shape (N, d)."""
@@ -110,17 +120,24 @@ class Multilinear(Basis):
         and pairs of neighbours that are the cosine and the sine of an angle: ``((0, 1), 4)``. By
         default those with the bounds -pi and pi, and in an agent all pairs that lie on the unit
         circle in the first thousand observations.
+    left_out : sequence of int or None
+        Components that the grid does not span. In an agent, None leaves out those that never
+        change, or are linear functions of others, in the first thousand observations.
     """
 
     vertices: int | Sequence[int] | None = 10
     low: Bound = None
     high: Bound = None
     angles: AnglesAndPairs = None
+    left_out: Sequence[int] | None = ()
 
     def build(self, space: gym.Space[Any]) -> Features:
         """Build the features for a bounded space."""
         low, high = bounds(space, self.low, self.high, components(self.angles))
-        kinds = kinds_of_coordinates(low, high, self.angles)
+        kept = self.kept(len(low))
+        choice = [affine(np.eye(len(low))[:, kept])] if self.left_out else []
+        low, high = low[kept], high[kept]
+        kinds = kinds_of_coordinates(low, high, _renumbered(self.angles, kept.tolist()))
         firsts = first_components(kinds)
         low = np.where(kinds == PAIR, -np.pi, low[firsts])
         high = np.where(kinds == PAIR, np.pi, high[firsts])
@@ -131,5 +148,25 @@ class Multilinear(Basis):
         grid = Grid(np.array(vertices, np.float64), low, np.ones_like(low), kinds)
         grid = grid._replace(slope=grid.cells / (high - low))
         angles = [turns(np.where(kinds == PAIR, PAIR, LINE))] if PAIR in kinds else []
-        stages = *angles, interpolation(grid.parameters)
+        stages = *choice, *angles, interpolation(grid.parameters)
         return composed(observation_shape(space), *stages, constant=np.ones(size))
+
+    def kept(self, components: int) -> Integers:
+        """The components that the grid spans, of so many."""
+        left_out = np.asarray(self.left_out or (), np.float64)
+        if not np.isin(left_out, np.arange(components)).all() or len(left_out) >= components:
+            raise ValueError(
+                f"left_out={self.left_out} must be some, but not all, of the numbers of components "
+                f"from 0 to {components - 1}"
+            )
+        return np.setdiff1d(np.arange(components), left_out)
+
+
+def _renumbered(angles: AnglesAndPairs, kept: list[int]) -> AnglesAndPairs:
+    """The angles among the components that are kept, by their places there."""
+    if angles is None:
+        return None
+    given = angles if isinstance(angles, Sequence) else (angles,)
+    pairs = [angle if isinstance(angle, Sequence) else (angle,) for angle in given]
+    places = [tuple(kept.index(c) for c in pair) for pair in pairs if set(pair) <= set(kept)]
+    return tuple(place if len(place) > 1 else place[0] for place in places)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from rblspi.core.progress import say
 from rblspi.environments.lookup import EnvironmentLike, make
 from rblspi.environments.spaces import input_size, limits, states_of
 from rblspi.features import BasisLike, Network
-from rblspi.features.bounds import find_angles
+from rblspi.features.bounds import find_angles, find_useless
 from rblspi.online.agent import Agent
 from rblspi.registry import Algorithm
 from rblspi.registry import algorithm as registered
@@ -82,7 +82,8 @@ def default_for(
     `MOST_NUMBERS` numbers: it plans on a grid. `DeepQ`, if JAX is installed, where they are more
     numbers, and over a `Network`. Otherwise, and over another ``basis`` of the user's,
     `OptimisticLSVI`. The cosine and the sine of an angle count as one number, if ``scout``, which
-    returns observations of the environment, shows that they are.
+    returns observations of the environment, shows that they are. Numbers that never change there,
+    or are linear functions of others, do not count.
     """
     if basis is not None:
         return registered("deep-q" if isinstance(basis, Network) else "optimistic-lsvi")
@@ -91,8 +92,11 @@ def default_for(
         return registered("opsrl" if states <= MOST_STATES else "optimistic-lsvi")
     numbers = input_size(observation_space)
     if scout is not None and MOST_NUMBERS < numbers <= 2 * MOST_NUMBERS:
+        scout = cache(scout)
         angles = find_angles(*limits(observation_space), scout)
-        numbers -= sum(isinstance(angle, tuple) for angle in angles)
+        useless = find_useless(scout(), angles)
+        pairs = [angle for angle in angles if isinstance(angle, tuple)]
+        numbers -= len(useless) + sum(pair[0] not in useless for pair in pairs)
     return registered("fitted-rmax") if numbers <= MOST_NUMBERS else _of_many_numbers()
 
 

@@ -29,6 +29,7 @@ from typing import Any
 import numpy as np
 
 from rblspi.core import check
+from rblspi.core.progress import say
 from rblspi.core.settings import Setting
 from rblspi.core.types import Mask, Matrix, Vector
 from rblspi.data.transitions import Transitions
@@ -73,7 +74,8 @@ class FittedRmax(PlanningAgent):
         and the sine of an angle are one. Where actions are numbers, what is near is told over
         states and actions together, see `rblspi.offline.grid_model`.
     basis : Multilinear, optional
-        The grid; its bounds follow what is seen. By default one of about 10,000 vertices.
+        The grid; its bounds follow what is seen. By default one of about 10,000 vertices, without
+        numbers that never change or are linear functions of others in a thousand random steps.
     neighbours : int
         k, the number of transitions behind every estimate.
     best_reward : float, optional
@@ -124,7 +126,7 @@ class FittedRmax(PlanningAgent):
     def _recipe(self, given: BasisLike | None) -> BasisLike:
         numbers = input_size(self.env.observation_space)
         self._require_few(numbers / 2, numbers)  # as if all were cosines and sines
-        basis = Multilinear(None) if given is None else as_basis(given)
+        basis = Multilinear(None, left_out=None) if given is None else as_basis(given)
         if not isinstance(basis, Multilinear):
             raise TypeError(f"FittedRmax has values on a grid, Multilinear(10), not on {basis}")
         return basis
@@ -143,10 +145,19 @@ class FittedRmax(PlanningAgent):
 
     def _initial_state(self) -> Any:
         if self.basis.vertices is None:  # a file has the number itself
+            self._say_what_is_left_out()
             self.basis = replace(self.basis, vertices=int(self._grid.vertices[0]))
         state = super()._initial_state()
         state.weights[...] = 0.0
         return state
+
+    def _say_what_is_left_out(self) -> None:
+        if self.basis.left_out:
+            say(
+                f"numbers {list(self.basis.left_out)} of the observation are left out: in a "
+                "thousand random steps they did not change, or were linear functions of others. "
+                "basis=Multilinear(None) keeps them"
+            )
 
     def _steps_to_plan(self) -> int:
         return min(super()._steps_to_plan(), self.session.memory.room)
