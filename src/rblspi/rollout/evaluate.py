@@ -82,9 +82,7 @@ def evaluate(
     """
     check.count("episodes", episodes)
     check.count("longest", longest)
-    policy = policy_of(actor, explore=not deterministic)
-    predict = _predict_of(policy, deterministic)
-    act: Act = lambda o, **masks: predict(o, **masks)[0]  # noqa: E731
+    act = act_of(policy_of(actor, explore=not deterministic), explore=not deterministic)
     if isinstance(env, VectorEnv):
         return _evaluate_vector(act, env, episodes, seed, longest)
     with environment_for(actor, env) as single:
@@ -96,20 +94,17 @@ def evaluate(
     return Evaluation(lengths, returns)
 
 
-def _predict_of(policy: Any, deterministic: bool) -> Any:
-    """The method ``predict`` of a policy; without masks, if it does not take them."""
-    predict = partial(policy.predict, deterministic=deterministic)
-    return predict if takes_masks(predict) else lambda observation, **masks: predict(observation)
-
-
 def policy_of(actor: Actor, explore: bool = False) -> Any:
     """The policy of an agent, or the actor itself."""
     return actor.policy(explore) if hasattr(actor, "leave_episode") else actor
 
 
-def act_of(policy: LinearPolicy, explore: bool = False) -> Act:
-    """The policy as a function of one observation, for `rollout`."""
-    return lambda seen, **masks: policy.predict(seen, deterministic=not explore, **masks)[0]
+def act_of(policy: Any, explore: bool = False) -> Act:
+    """The policy as a function of one observation, and of masks if it takes them."""
+    predict = partial(policy.predict, deterministic=not explore)
+    if not takes_masks(predict):
+        return lambda observation, **masks: predict(observation)[0]
+    return lambda observation, **masks: predict(observation, **masks)[0]
 
 
 def environment_for(
