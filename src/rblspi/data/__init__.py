@@ -45,3 +45,7 @@ def __getattr__(name: str) -> Any:
         return getattr(import_module(f"rblspi.data.{_ON_DEMAND[name]}"), name)
     except ImportError as error:
         raise ImportError("logs need Polars and Arrow: pip install 'rblspi[data]'") from error
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
