@@ -1,5 +1,5 @@
 import re
-import textwrap
+from pathlib import Path
 
 import pytest
 
@@ -49,7 +49,8 @@ def test_what_is_not_a_learning_curve_cannot_be_written_down():
 
 
 def test_the_example_in_the_documentation_is_an_experiment(tmp_path):
-    text = textwrap.dedent(config.__doc__.split("::\n")[1].partition("\nThe basis")[0])
+    page = (Path(__file__).parents[2] / "docs/paper/README.md").read_text(encoding="utf-8")
+    text = page.partition("```toml\n")[2].partition("```")[0]
     assert len(load(written(tmp_path, text)).curves) == 2
 
 

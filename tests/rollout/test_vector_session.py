@@ -119,7 +119,8 @@ def test_it_is_saved_and_goes_on_in_one_environment_or_in_many(tmp_path):
 
 
 def test_copies_in_other_processes():
-    vector = AsyncVectorEnv([lambda: gym.make("CartPole-v1")] * 2)
+    # a fork would copy the threads of JAX, where a test before this one has started it
+    vector = AsyncVectorEnv([lambda: gym.make("CartPole-v1")] * 2, context="spawn")
     try:
         agent, other = (RBLSPI(env, seed=7) for env in (vector, poles(2)))
         assert_same_bits(agent.learn(200), other.learn(200))
