@@ -1,6 +1,5 @@
 """A policy answers as its agent does: also in another process, and from a file."""
 
-import multiprocessing
 import pickle
 from dataclasses import replace
 
@@ -9,7 +8,6 @@ import numpy as np
 import pytest
 
 from rblspi import (
-    BLSPI,
     LSTD,
     RBLSPI,
     FunctionBasis,
@@ -101,16 +99,6 @@ def test_it_can_be_pickled(agent, explore):
     assert repr(pickle.loads(pickle.dumps(policy))) == repr(policy)
 
 
-@pytest.mark.slow
-def test_it_answers_the_same_in_another_process():
-    policy = trained("RBLSPI").policy()
-    with multiprocessing.get_context("spawn").Pool(1) as pool:
-        there = pool.apply(policy.values, (ROWS,))
-        chosen, _ = pool.apply(policy.predict, (ROWS,))
-    np.testing.assert_array_equal(policy.values(ROWS), there)
-    np.testing.assert_array_equal(policy.predict(ROWS)[0], chosen)
-
-
 @pytest.mark.parametrize("explore", [False, True])
 def test_a_file_keeps_every_bit(agent, explore, tmp_path):
     policy = agent.policy(explore)
@@ -120,21 +108,6 @@ def test_a_file_keeps_every_bit(agent, explore, tmp_path):
     np.testing.assert_array_equal(policy.values(ROWS), again.values(ROWS))
     for ours, theirs in zip(policy.action_values(ROWS), again.action_values(ROWS), strict=True):
         np.testing.assert_array_equal(ours, theirs)
-
-
-def test_a_save_that_fails_leaves_the_old_policy(tmp_path, monkeypatch):
-    path, agent = tmp_path / "policy.npz", trained("OnlineLSPI")
-    agent.policy().save(path)
-    before = path.read_bytes()
-
-    def fail(*_):
-        raise OSError("disk full")
-
-    monkeypatch.setattr("os.fsync", fail)
-    with pytest.raises(OSError, match="disk full"):
-        agent.learn(100).policy().save(path)
-    assert path.read_bytes() == before
-    assert [file.name for file in tmp_path.iterdir()] == ["policy.npz"]
 
 
 def test_a_function_of_the_users_is_passed_again(tmp_path):
@@ -166,21 +139,6 @@ def test_a_policy_can_be_given_to_an_estimator():
     fitted = LSTD(basis, 3, discount=0.9, ridge=1e-3).fit(walk, policy)
     listed = LSTD(basis, 3, discount=0.9, ridge=1e-3).fit(walk, policy(walk.next_observations))
     np.testing.assert_array_equal(fitted.weights_, listed.weights_)
-
-
-@pytest.mark.filterwarnings("ignore::rblspi.offline.ConvergenceWarning")
-def test_an_estimators_policy_acts_by_lower_bounds():
-    env = "rblspi/InvertedPendulum-v0"
-    walk = random_walk(env, 2000, seed=0)
-    basis = RBFGrid(3, low=(-0.8, -1.0), high=(0.8, 1.0))
-    policy = BLSPI(basis, 3, discount=0.95, pessimism=2.0).fit(walk).policy(env)
-    rows = walk.observations[:200]
-    mean, std = policy.posterior.predict(policy.features(rows))
-    expected = np.argmax(mean - 2.0 * std, axis=1)
-    assert (expected != np.argmax(mean, axis=1)).any()
-    for chosen in (policy(rows), policy.predict(rows)[0], policy.predict(rows)[0]):
-        np.testing.assert_array_equal(chosen, expected)
-    assert evaluate(policy, episodes=1, longest=20).lengths[0] > 0
 
 
 # What is refused, and how it looks ----------------------------------------------------------------
