@@ -7,7 +7,6 @@ An agent that is added to the registry is tested here without another line, if i
 import copy
 import pickle
 import sys
-from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -156,13 +155,13 @@ def test_it_learns_from_copies_or_says_why_not(record):
 # Interruptions -----------------------------------------------------------------------------------
 
 
-class TwoChoices(gym.Wrapper[Any, Any, Any, Any]):
+class TwoChoices(gym.Wrapper):
     """An action is two choices."""
 
     action_space = gym.spaces.MultiDiscrete([2, 2])
 
 
-class Fragile(gym.Wrapper[Any, Any, Any, Any]):
+class Fragile(gym.Wrapper):
     """Fails once, in a step or in a reset; episodes have ten steps."""
 
     def __init__(self, name, error=None, where=""):

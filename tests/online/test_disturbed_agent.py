@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import gymnasium as gym
 import numpy as np
@@ -35,7 +35,7 @@ from tests.support.agents import assert_same_bits
 STOPPING = (False, np.False_, 0)
 
 
-class Fragile(gym.Wrapper[Any, Any, Any, Any]):
+class Fragile(gym.Wrapper):
     """Fails once it is told to, so many steps later."""
 
     def __init__(self):

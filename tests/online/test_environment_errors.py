@@ -3,7 +3,6 @@
 import signal
 import sys
 from contextlib import suppress
-from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -15,7 +14,7 @@ from rblspi.rollout.collect import collect
 from rblspi.rollout.loop import interact
 
 
-class Hanging(gym.Wrapper[Any, Any, Any, Any]):
+class Hanging(gym.Wrapper):
     """Episodes of ten steps; the step of some number is interrupted."""
 
     def __init__(self, number=0):
@@ -94,7 +93,7 @@ def test_an_interruption_breaks_off_a_step_of_the_environment():
 # What an environment returns ----------------------------------------------------------------------
 
 
-class Returns(gym.Env[Any, Any]):
+class Returns(gym.Env):
     """Returns what it is told to."""
 
     observation_space = gym.spaces.Box(-1.0, 1.0, (2,))

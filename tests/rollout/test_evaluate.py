@@ -1,7 +1,5 @@
 """Evaluating leaves the agent alone, and gives as many episodes as were asked for."""
 
-from typing import Any
-
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -13,7 +11,7 @@ CAR = "rblspi/MountainCar-v0"
 POLE = RBFGrid(2, low=(-2.4, -2.5, -0.21, -2.5), high=(2.4, 2.5, 0.21, 2.5))
 
 
-class Walk(gym.Env[Any, Any]):
+class Walk(gym.Env):
     """A random walk that ends after some steps; without an id."""
 
     observation_space = gym.spaces.Box(-10.0, 10.0, (1,))
@@ -40,7 +38,7 @@ class Walk(gym.Env[Any, Any]):
         return self.np_random.uniform(-1.0, 1.0, 1).astype(np.float32)
 
 
-class Mine(gym.Wrapper[Any, Any, Any, Any]):
+class Mine(gym.Wrapper):
     """A wrapper as people write them."""
 
 
@@ -92,7 +90,7 @@ def test_every_part_gives_its_episodes(mode, length, expected):
     assert result.returns.tolist() == [expected * (expected + 1) / 2] * 11
 
 
-class Together(VectorEnv[Any, Any, Any]):
+class Together(VectorEnv):
     """Parts that begin only all at once."""
 
     num_envs = 2

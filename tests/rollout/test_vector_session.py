@@ -12,7 +12,7 @@ MODES = list(AutoresetMode)
 SIZE = 7
 
 
-class Corridor(gym.Env[int, int]):
+class Corridor(gym.Env):
     """States 0 to 6 in a row; both ends terminate, and the left one cannot be entered from 1."""
 
     observation_space = gym.spaces.Discrete(SIZE)

@@ -1,7 +1,5 @@
 """A small table with masks, to be learnt by any agent."""
 
-from typing import Any
-
 import gymnasium as gym
 import numpy as np
 from gymnasium.spaces import Dict, Discrete, MultiBinary
@@ -9,7 +7,7 @@ from gymnasium.spaces import Dict, Discrete, MultiBinary
 STATES, ACTIONS = 4, 3
 
 
-class Masked(gym.Env[Any, Any]):
+class Masked(gym.Env):
     """A random walk over a few states, which raises an error if a forbidden action is taken."""
 
     def __init__(self, masks, where="info", seed=0):

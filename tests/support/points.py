@@ -1,13 +1,11 @@
 """Environments whose actions are the points of a grid, given by a wrapper or in other units."""
 
-from typing import Any
-
 import gymnasium as gym
 
 from rblspi.environments.actions import action_set
 
 
-class Points(gym.ActionWrapper[Any, int, Any]):
+class Points(gym.ActionWrapper):
     """A Discrete space in place of a Box: the index of a point for the point."""
 
     def __init__(self, env):
