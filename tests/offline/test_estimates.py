@@ -216,17 +216,6 @@ def test_doubly_robust_is_the_textbooks_recursion():
     assert corrected(nothing, g).mean() == pytest.approx(plain, rel=1e-9)
 
 
-def test_with_an_exact_q_and_no_noise_doubly_robust_is_the_models_value():
-    rng = np.random.default_rng(3)
-    garnet = Garnet.random(rng, 6, 2, 1)
-    log, _ = garnet.log(rng, 40, 10, garnet.following(0.5), noise=0.0)
-    episodes = gathered(garnet, log)
-    exact = garnet.action_values(DISCOUNT).T.ravel() - episodes.centre
-    model = solve(episodes, sums(episodes), 0.01)._replace(weights=exact)
-    terms = corrected(model, rng.standard_normal(log.size))
-    np.testing.assert_allclose(terms, garnet.values(DISCOUNT)[episodes.firsts], rtol=1e-9)
-
-
 # Invariances ---------------------------------------------------------------------------------
 
 

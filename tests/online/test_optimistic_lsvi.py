@@ -52,18 +52,6 @@ def test_the_weights_solve_the_bootstrapped_bellman_equation():
         np.testing.assert_allclose(found, 0.0, atol=0.1 * (hope - usual))
 
 
-def test_over_a_table_an_unknown_action_is_worth_the_hope_and_a_known_one_what_is_seen():
-    agent = OptimisticLSVI(gym.make("rblspi/DeepSea-v0", size=4), prior_weight=1e-9, seed=0)
-    agent.learn(episodes=1)
-    data, scale = remembered(agent), agent._scale(remembered(agent))
-    table = agent._solve(data, True).reshape(2, 16)
-    tried = np.zeros((2, 16), dtype=bool)
-    tried[data.actions, data.observations.astype(int)] = True
-    np.testing.assert_allclose(table[~tried], scale.centre + scale.spread)
-    last = int(data.observations[-1])
-    assert table[data.actions[-1], last] == pytest.approx(data.rewards[-1], abs=1e-6)
-
-
 def test_while_all_returns_are_the_same_the_unknown_is_better_by_one_reward():
     agent = OptimisticLSVI("MountainCar-v0", RBFGrid(3), seed=0).learn(50)
     scale = agent._scale(remembered(agent))

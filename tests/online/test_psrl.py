@@ -9,7 +9,7 @@ from rblspi import PSRL, Agent, Fourier, OneHot
 from rblspi.core.archive import FileError
 from rblspi.environments.river_swim import RIGHT, RiverSwim
 from rblspi.online.baselines.psrl import draw_model
-from rblspi.online.table import DRAWS, MEAN, MOST_OUTCOMES, STEPS
+from rblspi.online.table import MEAN, MOST_OUTCOMES, STEPS
 from tests.support.diary import Diary
 from tests.support.textbook_tables import TextbookPSRL
 
@@ -82,23 +82,6 @@ def test_it_swims():
     late = (agent.state.table.visits @ agent.state.table.rewards[:, MEAN] - before) / 5000
     assert late > 0.9 * RiverSwim().optimal_average_reward()
     assert (agent.policy()(np.arange(6)) == RIGHT).all()
-
-
-def test_a_model_lasts_for_an_episode():
-    agent = PSRL(gym.make(SEA, size=5), seed=0).learn(episodes=40)
-    drawn = int(agent.state.table.counters[DRAWS])
-    agent.learn(5)
-    assert agent.state.table.counters[DRAWS] == drawn + 1
-    assert agent.state.due[0] == 1
-    agent.learn(4)
-    assert agent.state.table.counters[DRAWS] == drawn + 2
-
-
-def test_without_episodes_a_model_lasts_for_a_horizon_at_most():
-    agent = PSRL(RIVER, discount=0.95, seed=0).learn(2000)
-    drawn = int(agent.state.table.counters[DRAWS])
-    agent.learn(2000)
-    assert 2000 / 20 <= agent.state.table.counters[DRAWS] - drawn <= 2000 / 20 + 12
 
 
 @pytest.mark.parametrize(("field", "value"), [("outcomes", 7), ("outcomes", -1), ("sizes", 8)])
