@@ -15,9 +15,7 @@ class Service(Running):
 
     def __init__(self, policy, log=None, port=0):
         arguments = ("serve", policy, "--port", port, *(() if log is None else ("--log", log)))
-        super().__init__(
-            policy.parent, *arguments, prelude="import warnings as w; w.simplefilter('error')"
-        )
+        super().__init__(policy.parent, *arguments, prelude=STRICT)
         self.until(lambda: "\n" in self.out)
         found = re.search(r"http://127\.0\.0\.1:(\d+)", self.out)
         if found is None:
