@@ -342,18 +342,18 @@ def test_it_drives_up_the_hill_within_six_thousand_steps(seed):
     assert evaluate(agent.policy(), gym.make(CAR), 10, seed=1).lengths.mean() < 115
 
 
-class Useless(gym.ObservationWrapper[Any, Any, Any]):
+class Useless(gym.ObservationWrapper):
     """The position twice, and a constant, beside the observation."""
 
-    def __init__(self, env: gym.Env[Any, Any]) -> None:
+    def __init__(self, env):
         super().__init__(env)
         self.observation_space = gym.spaces.Box(-2.0, 2.0, (4,))
 
-    def observation(self, observation: Any) -> Any:
+    def observation(self, observation):
         return np.array([*observation, observation[0], 0.3], np.float32)
 
 
-def test_useless_numbers_change_nothing_and_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+def test_useless_numbers_change_nothing_and_are_named(capsys):
     plain = FittedRmax(gym.Wrapper(gym.make("MountainCar-v0")), seed=0).learn(300)
     assert "left out" not in capsys.readouterr().err
     other = FittedRmax(Useless(gym.make("MountainCar-v0")), seed=0).learn(300)
