@@ -4,8 +4,17 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from rblspi.model.evidence import SPACING, estimate_precisions, posterior_by_evidence, shrinkage
+from rblspi.data.transitions import Transitions
+from rblspi.features import OneHot
+from rblspi.model.evidence import (
+    MOST_DRAWN,
+    SPACING,
+    estimate_precisions,
+    posterior_by_evidence,
+    shrinkage,
+)
 from rblspi.model.statistics import TDErrorSums, accumulate, empty
+from rblspi.offline import BLSTD, LSTD
 from tests.support.sums import dense
 
 ACTIONS, FEATURES, DISCOUNT = 2, 4, 0.9
@@ -151,3 +160,17 @@ def test_without_discount_the_noise_is_the_limit_of_that_with_one(seed):
         noise.append(posterior.noise_precision)
     assert noise[1] == pytest.approx(noise[0], rel=1e-2)
     assert noise[1] == pytest.approx(0.1**-2, rel=0.2)
+
+
+def test_the_prior_does_not_draw_away_what_the_data_know():
+    """A walk that may end on either side: its slow direction is far larger than all others."""
+    rng, n = np.random.default_rng(0), 1500
+    states, steps = rng.integers(25, size=n), np.where(rng.random(n) < 0.55, 1, -1)
+    after, rewards = states + steps, 1.0 + rng.standard_normal(n)
+    ended = (after < 0) | (after > 24)
+    columns = (states, np.zeros(n, int), rewards, after.clip(0, 24), ended, ~ended)
+    log, everywhere = Transitions.from_arrays(*columns), np.arange(25)
+    plain = LSTD(OneHot(), discount=0.99).fit(log).predict(everywhere)
+    fitted = BLSTD(OneHot(), discount=0.99).fit(log)
+    mean, std = fitted.predict(everywhere, return_std=True)
+    assert (np.abs(mean - plain) < 1.5 * MOST_DRAWN * std).all()  # other directions add a little

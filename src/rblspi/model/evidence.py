@@ -11,6 +11,16 @@ given the noise precision beta, the evidence of lambda = alpha / beta is
 
     ln p(b | lambda) = 1/2 sum_i (ln lambda - ln (e_i + lambda) + beta q_i^2 / (e_i + lambda)) + ...
 
+Such a prior is right about directions that are alike. Where the discount is near 1, a slow
+direction has an e_i far below all others and a far larger weight, and would be drawn towards 0 by
+more than its error. With t_i = beta^1/2 q_i e_i^-1/2, its weight by least squares in standard
+deviations,
+
+    |drawn by| / deviation = |t_i| lambda (e_i (e_i + lambda))^-1/2
+
+and lambda is so small that this is at most 1/4 wherever the data know the weight: where |t_i| is
+above (2 ln k)^1/2, the largest that is to be expected of k noises.
+
 1 / beta is the sum of squared TD errors, divided by the number of transitions less the number of
 weights that the data determine. lambda and beta are estimated in turn.
 """
@@ -37,6 +47,9 @@ LEAST_PENALTY = 1e-12
 #: the largest lambda, in transitions with features of mean length. A prior that weighs as much as a
 #: transition draws the values of rarely visited states towards the other values
 LARGEST_PENALTY = 0.01
+#: a prior may draw what the data know towards 0 by this share of a standard deviation: the 95%
+#: interval then contains it with 94%
+MOST_DRAWN = 0.25
 #: steps of ln lambda in the search for the best; the evidence is flat around its maximum, and a
 #: choice among few values does not depend on rounding
 SPACING = 0.5
@@ -117,7 +130,8 @@ def estimate_precisions(
         else:
             beta = noise
         if prior is None:
-            penalty = _best_penalty(rotated, beta, LARGEST_PENALTY * squared_length)
+            largest = min(LARGEST_PENALTY * squared_length, _least_drawing(rotated, beta))
+            penalty = _best_penalty(rotated, beta, largest)
         else:
             penalty = prior / beta
     return Precisions(penalty * beta if prior is None else prior, beta)
@@ -186,6 +200,21 @@ def _complement(unit: Vector) -> Matrix:
     return np.eye(len(unit))[:, 1:] - 2.0 * np.outer(mirror, mirror[1:])
 
 
+def _least_drawing(rotated: _Rotated, beta: float) -> float:
+    """The largest lambda that draws no known weight by more than `MOST_DRAWN` deviations.
+
+    With u = lambda / e and the bound c, it solves t^2 u^2 = c^2 (1 + u).
+    """
+    e = np.maximum(rotated.values, LEAST_PENALTY * rotated.trace)
+    squares = beta * rotated.target**2 / e  # t^2
+    known = squares > 2.0 * math.log(max(len(e), 2))
+    if not known.any():
+        return math.inf
+    t, bound = squares[known], MOST_DRAWN**2
+    ratios = (bound + np.sqrt(bound**2 + 4.0 * bound * t)) / (2.0 * t)
+    return float((e[known] * ratios).min())
+
+
 def _best_penalty(rotated: _Rotated, beta: float, largest: float) -> float:
     """The lambda of the highest evidence; the largest lambda if the evidence is constant."""
     values, squares = rotated.values, beta * rotated.target**2
@@ -194,5 +223,6 @@ def _best_penalty(rotated: _Rotated, beta: float, largest: float) -> float:
         terms = np.log1p(values / penalty) - squares / (values + penalty)
         return float(terms.sum())
 
-    steps = math.log(max(largest / (LEAST_PENALTY * rotated.trace), 1.0)) / SPACING
+    largest = max(largest, LEAST_PENALTY * rotated.trace)
+    steps = math.log(largest / (LEAST_PENALTY * rotated.trace)) / SPACING
     return min((largest * math.exp(-SPACING * step) for step in range(int(steps) + 1)), key=cost)
