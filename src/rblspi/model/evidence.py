@@ -130,8 +130,7 @@ def estimate_precisions(
         else:
             beta = noise
         if prior is None:
-            largest = min(LARGEST_PENALTY * squared_length, _least_drawing(rotated, beta))
-            penalty = _best_penalty(rotated, beta, largest)
+            penalty = _best_penalty(rotated, beta, LARGEST_PENALTY * squared_length)
         else:
             penalty = prior / beta
     return Precisions(penalty * beta if prior is None else prior, beta)
@@ -223,6 +222,7 @@ def _best_penalty(rotated: _Rotated, beta: float, largest: float) -> float:
         terms = np.log1p(values / penalty) - squares / (values + penalty)
         return float(terms.sum())
 
-    largest = max(largest, LEAST_PENALTY * rotated.trace)
-    steps = math.log(largest / (LEAST_PENALTY * rotated.trace)) / SPACING
-    return min((largest * math.exp(-SPACING * step) for step in range(int(steps) + 1)), key=cost)
+    steps = int(math.log(max(largest / (LEAST_PENALTY * rotated.trace), 1.0)) / SPACING)
+    first = math.log(max(largest / _least_drawing(rotated, beta), 1.0)) / SPACING
+    tried = range(min(math.ceil(first), steps), steps + 1)
+    return min((largest * math.exp(-SPACING * step) for step in tried), key=cost)
