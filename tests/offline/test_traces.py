@@ -8,8 +8,9 @@ import pytest
 from gymnasium.spaces import Discrete
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import chi2
 
-from rblspi import BLSPI, BLSTD, LSPI, LSTD, LinearPolicy, OneHot
+from rblspi import BLSPI, BLSTD, LSPI, LSTD, LinearPolicy, Multilinear, OneHot
 from rblspi.data import Transitions
 from tests.support.garnet import Garnet
 
@@ -119,6 +120,29 @@ def test_a_cautious_policy_with_traces_is_saved_and_loaded(tmp_path):
     cautious.policy().save(tmp_path / "cautious.npz")
     loaded = LinearPolicy.load(tmp_path / "cautious.npz").posterior
     np.testing.assert_array_equal(loaded.gram_factor, cautious.posterior_.gram_factor)
+
+
+def boyan(episodes, rng):
+    """Boyan's chain: from state 12 to 0 by one or two at a time; the value of state s is -2 s."""
+    rows = []
+    for _ in range(episodes):
+        state = 12
+        while state:
+            after = state - rng.integers(1, 3) if state > 1 else 0
+            rows.append((state, 0, -3.0 if state > 1 else -2.0, after, after == 0))
+            state = after
+    return Transitions.from_arrays(*map(np.array, zip(*rows, strict=True)))
+
+
+@pytest.mark.parametrize("trace_decay", [0.0, 0.4, 1.0])
+def test_on_boyans_chain_the_noise_is_that_of_the_posterior(trace_decay):
+    """With the true weights, TD errors are -1 or 1, and b - A theta ~ N(0, sum z z')."""
+    log = boyan(400, np.random.default_rng(1))
+    basis = Multilinear(4, low=0, high=12)
+    fit = LSTD(basis, discount=1.0, trace_decay=trace_decay).fit(log)
+    noise = fit.statistics_.reward - fit.statistics_.drift @ [0.0, -8.0, -16.0, -24.0]
+    distance = noise @ np.linalg.solve(fit.statistics_.gram[0], noise)
+    assert distance < chi2.ppf(1.0 - 1e-6, df=4)
 
 
 def test_rows_without_episodes_are_refused():
