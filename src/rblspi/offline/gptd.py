@@ -43,7 +43,8 @@ from rblspi.policies.given import BatchPolicy, ListedActions, PolicyFunction
 class GPTD(Bayesian):
     """Values of a policy by temporal differences of a Gaussian process, without a basis.
 
-    Values are a Gaussian process with a Gaussian kernel around a constant, for every action one.
+    Values are a Gaussian process with a Gaussian kernel around a constant, for every action one; of
+    actions, this is GP-SARSA.
     With the noise E of what is gained after a state, rewards are
 
         r_t = V(s_t) - gamma V(s_t') + E_t - lambda gamma E_{t+1},    E ~ N(0, I / beta)
