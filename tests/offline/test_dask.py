@@ -3,6 +3,7 @@ import re
 import signal
 import threading
 import time
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -49,7 +50,7 @@ def data(tmp_path):
     return read_log(tmp_path, actions=2, skip_bad=True)
 
 
-@pytest.mark.parametrize("estimator", [LSPI, BLSPI, FQI])
+@pytest.mark.parametrize("estimator", [LSPI, partial(LSPI, trace_decay=0.5), BLSPI, FQI])
 def test_the_fit_is_the_local_one(client, data, estimator):
     here = estimator(BASIS, 2, discount=DISCOUNT).fit(data)
     there = estimator(BASIS, 2, discount=DISCOUNT).fit(DaskData(data, client))
