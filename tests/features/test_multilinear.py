@@ -98,7 +98,7 @@ def test_one_vertex_is_too_few():
         Multilinear(1).build(PLANE)
 
 
-def test_a_component_that_is_left_out_changes_nothing() -> None:
+def test_a_component_that_is_left_out_changes_nothing():
     """The grid over three components, without the first, is that over the other two."""
     wide = gym.spaces.Box(np.append(-7.0, PLANE.low), np.append(7.0, PLANE.high), dtype=np.float64)
     seen = np.column_stack([np.linspace(-7.0, 7.0, 200), INSIDE])

@@ -7,16 +7,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from rblspi import (
-    LSTD,
-    RBLSPI,
-    FunctionBasis,
-    LinearPolicy,
-    OneHot,
-    OnlineLSPI,
-    RBFGrid,
-    evaluate,
-)
+from rblspi import LSTD, RBLSPI, FunctionBasis, LinearPolicy, OneHot, OnlineLSPI, RBFGrid, evaluate
 from rblspi.core.archive import FileError
 from rblspi.rollout.collect import random_walk
 
