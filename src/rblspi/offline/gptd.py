@@ -62,7 +62,8 @@ class GPTD(Bayesian):
     trace_decay : float
         lambda, from 0 to 1. With 1, the noise is that of returns, as in Engel et al. (2005). With
         0, it is that of single rewards, as in their paper of 2003: for deterministic transitions,
-        as values are biased where next states are random.
+        as values are biased where next states are random. They also are, with 1, where the log
+        takes other actions than the policy.
     novelty : float
         The share of a value's prior variance that the dictionary may leave unexplained, above 0.
     width : float or sequence of float, optional
