@@ -41,7 +41,8 @@ def test_without_an_environment_held_out_episodes_tell_whether_intervals_are_tru
     assert (saved / "calibration.png").exists()
 
 
-def test_a_policy_from_logs_is_a_policy_like_others(logs, tmp_path, capsys):
+def test_a_policy_from_logs_is_a_policy_like_others(logs, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("rblspi.core.progress.LINE_EVERY", 0.0)
     file = tmp_path
     assert run("fit", logs, "--algo", "blspi", *SETTINGS, "--save", file) == 0
     said = capsys.readouterr()

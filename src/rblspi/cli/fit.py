@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,7 +16,7 @@ from rblspi.cli import options
 from rblspi.cli.commands import Command
 from rblspi.cli.options import Log
 from rblspi.cli.saved import POLICY, Selection, environment
-from rblspi.core.progress import Tell, progress, say
+from rblspi.core.progress import Tell, progress
 from rblspi.data import DaskData, Dataset, MinariData
 
 if TYPE_CHECKING:
@@ -114,7 +113,7 @@ def fit(
             if algorithm.learns == "values":
                 estimator.fit(watched, target)
             else:
-                estimator.fit(watched, callback=None if log.quiet else _say_iterations())
+                estimator.fit(watched, callback=watched.count_iteration)
         _print_fit(estimator, data, time.perf_counter() - start)
         if target is not None:
             _print_value(estimator, data, target)
@@ -258,6 +257,7 @@ class _Watched(Dataset):
     def __init__(self, data: Dataset, tell: Tell) -> None:
         super().__init__(data.facts)
         self._data, self._tell, self._passes = data, tell, 0
+        self._iterations, self._said = 0, ""
 
     def __iter__(self) -> Iterator[Transitions]:
         return iter(self._data)
@@ -268,22 +268,17 @@ class _Watched(Dataset):
         results = self._data.map_partitions(work)
         for part, result in zip(self._data.partitions(), results, strict=True):
             rows += getattr(part, "size", 0)
-            self._tell(rows, f"pass {self._passes}, {rows:,} transitions")
+            self._tell(rows, f"pass {self._passes}, {rows:,} transitions{self._said}")
             yield result
         self.bad = self._data.bad
 
-
-def _say_iterations() -> Callable[[Iteration], None]:
-    """A line on the terminal for every iteration."""
-    numbers = count(1)
-
-    def tell(iteration: Iteration) -> None:
+    def count_iteration(self, iteration: Iteration) -> None:
+        """Say what an iteration has changed, until the next one is done."""
         what = f"{iteration.changed:,} next actions changed"
         if iteration.mixed > 1:
             what = f"a mixture of {iteration.mixed} policies that went in a cycle"
-        say(f"iteration {next(numbers)}: {what}, weights by a share of {iteration.change:.2g}")
-
-    return tell
+        self._iterations += 1
+        self._said = f", iteration {self._iterations}: {what}, weights by {iteration.change:.2g}"
 
 
 # Report -------------------------------------------------------------------------------------------
