@@ -27,8 +27,6 @@ from rblspi.offline.kernel_model import GridModel, sweep
 
 #: random splits into halves: the deviation of ten draws is known to a quarter
 SPLITS = 5
-#: error of values, in units of the range that rewards allow
-PRECISION = 1e-3
 
 #: Values (actions, n) of a model elsewhere: at the places of the ensemble, or of the model.
 Reading: TypeAlias = Callable[[Matrix], Matrix]
@@ -76,10 +74,13 @@ def usual_value(log: Transitions, discount: float) -> float:
     return float(log.rewards.mean()) / max(1.0 - going, 1e-6)
 
 
-def tolerance(log: Transitions, discount: float) -> float:
-    """The change of values below which an iteration has settled."""
+def tolerance(log: Transitions, discount: float, precision: float) -> float:
+    """The change of values below which an iteration has settled.
+
+    The error of values is then at most ``precision``, in units of the range that rewards allow.
+    """
     low, high = attainable([log], discount)
-    return PRECISION * (1.0 - discount) * ((high - low) or abs(high) or 1.0)
+    return precision * (1.0 - discount) * ((high - low) or abs(high) or 1.0)
 
 
 def halves(log: Transitions, rng: np.random.Generator) -> Iterator[Integers]:

@@ -22,6 +22,8 @@ from rblspi.offline.grid_model import Near, Seen, allowed_at, grid_model
 from rblspi.offline.kernel_model import WIDTH, GridModel, Neighbours, nearest, values_at
 from rblspi.policies.values import Draws
 
+#: error of values, in units of the range that rewards allow
+PRECISION = 1e-4
 #: vertices along a dimension, relative to those of the grid that is given
 VERTICES = (0.8, 1.2)
 #: the least and the greatest number of neighbours, around the 8 of `FittedRmax`
@@ -49,7 +51,7 @@ def grid_values(
     weights, draws
         The mean, shape (actions, n), and the draws around it.
     """
-    rng, precision = np.random.default_rng(0), ensemble.tolerance(log, discount)
+    rng, precision = np.random.default_rng(0), ensemble.tolerance(log, discount, PRECISION)
     whole = partial(nearest, neighbours=8, size=len(grid.vertices))
     hope = ensemble.usual_value(log, discount)
     allowed = allowed_at(log, grid, actions.count)

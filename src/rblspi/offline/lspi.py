@@ -7,18 +7,15 @@ on the way the one is kept that a `Judge` values most.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
-from typing import Any, Self
-
-import gymnasium as gym
+from typing import Self
 
 from rblspi.core import check
 from rblspi.data.transitions import Transitions, joined
 from rblspi.offline.accumulation import MOST_ROWS, Data, first_rows
 from rblspi.offline.estimator import checked
 from rblspi.offline.fitted_q import fitted_q_iteration
-from rblspi.offline.linear_draws import draws_of_weights
 from rblspi.offline.lstd import Bayesian, LeastSquares
 from rblspi.offline.model_selection import Judge
 from rblspi.offline.policy_iteration import Evaluate, Improvement, OnIteration, Result, iterate
@@ -26,7 +23,6 @@ from rblspi.offline.policy_learner import PolicyLearner
 from rblspi.offline.problem import PolicySums, Problem
 from rblspi.policies.choice import Pessimistic
 from rblspi.policies.given import BatchPolicy, FunctionPolicy, PolicyFunction, first_action
-from rblspi.policies.linear import LinearPolicy
 
 
 @dataclass(eq=False, repr=False)
@@ -64,6 +60,8 @@ class PolicyIteration(PolicyLearner):
 
         policy = self._improve(problem, before)[1]
         self._settle(problem, self._iterate(problem, evaluate, policy, callback))
+        log = joined([self._log, first_rows(chunks)])
+        self._log = log.rows(max(0, log.size - MOST_ROWS), log.size)
         self._warn_unless_converged()
         return self
 
@@ -216,33 +214,3 @@ class BLSPI(PolicyIteration, Bayesian):
         found = self._solve(problem, sums)
         assert found.posterior is not None
         return found.weights, Pessimistic(found.posterior, self.pessimism)
-
-    def _find(
-        self, problem: Problem, chunks: Iterable[Transitions], callback: OnIteration | None
-    ) -> None:
-        super()._find(problem, chunks, callback)
-        self._log = first_rows(chunks)
-
-    def partial_fit(self, transitions: Data, callback: OnIteration | None = None) -> Self:
-        """Add transitions, as `LSPI.partial_fit`; values are estimated from the latest 50,000."""
-        before = getattr(self, "_log", None)
-        super().partial_fit(transitions, callback)
-        if before is not None:
-            log = joined([before, first_rows(self._read(transitions, again=True))])
-            self._log = log.rows(max(0, log.size - MOST_ROWS), log.size)
-        return self
-
-    def policy(self, env: gym.Env[Any, Any] | str | None = None) -> LinearPolicy:
-        """The policy that takes the best action; the argument is that of `LSPI.policy`.
-
-        What is known of its values has all errors that `rblspi.offline.linear_draws` lists, and not
-        only those that the posterior over the weights knows. They are estimated from the first
-        50,000 transitions when they are first asked for. With ``pessimism``, the posterior is the
-        one that the policy acts by.
-        """
-        policy = super().policy(env)
-        return (
-            policy
-            if self.pessimism
-            else replace(policy, draws=partial(draws_of_weights, self._log))
-        )

@@ -5,8 +5,11 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterable
+from dataclasses import replace
+from functools import partial
 from typing import Any, Self
 
+import gymnasium as gym
 import numpy as np
 
 from rblspi.core import check
@@ -16,10 +19,12 @@ from rblspi.features import BasisLike, Network
 from rblspi.offline.accumulation import Data, first_rows, over_chunks
 from rblspi.offline.estimator import Estimator
 from rblspi.offline.learnt_basis import learnt_network
+from rblspi.offline.linear_draws import draws_of_weights
 from rblspi.offline.model_selection import Selection, candidates, select
 from rblspi.offline.off_policy import policy_value
 from rblspi.offline.policy_iteration import ConvergenceWarning, Iteration, OnIteration
 from rblspi.offline.problem import Problem, observed_space
+from rblspi.policies.linear import LinearPolicy
 
 
 class PolicyLearner(Estimator):
@@ -33,6 +38,7 @@ class PolicyLearner(Estimator):
     converged_: bool
     cycle_: int
     history_: list[Iteration]
+    _log: Transitions  # the first rows
 
     def fit(self, transitions: Data, callback: OnIteration | None = None) -> Self:
         """Find a policy.
@@ -47,8 +53,27 @@ class PolicyLearner(Estimator):
         """
         chunks = self._read(transitions)
         self._find(self._problem(chunks), chunks, callback)
+        self._log = first_rows(chunks)
         self._warn_unless_converged()
         return self
+
+    def policy(self, env: gym.Env[Any, Any] | str | None = None) -> LinearPolicy:
+        """The policy that takes the best action by the estimated action values.
+
+        The errors of its values, see `rblspi.offline.linear_draws`, are estimated from the first
+        50,000 transitions when they are first asked for. A pessimistic policy states those of the
+        posterior that it acts by.
+
+        Parameters
+        ----------
+        env : gymnasium.Env or str, optional
+            The environment in which the policy will act. The policy and its file then know how to
+            make it.
+        """
+        policy = super().policy(env)
+        if policy.pessimism:
+            return policy
+        return replace(policy, draws=partial(draws_of_weights, self._log))
 
     def score(self, transitions: Data, y: Any = None) -> float:
         """What the policy is worth by other data than those of the fit.

@@ -21,6 +21,9 @@ from rblspi.offline.ensemble import Brought, Member, unmoved
 from rblspi.offline.kernel_model import GridModel
 from rblspi.policies.values import AT_A_TIME, Draws
 
+#: error of values, in units of the range that rewards allow: all models start at the same values,
+#: and an iteration that ended sooner would hide how much they differ
+PRECISION = 1e-6
 #: what an outcome that was not seen is worth, in visits: the shape of its gamma-distributed weight
 UNSEEN = 0.05
 
@@ -71,7 +74,7 @@ def table_values(
     weights, draws
         The mean, shape (actions, states), and the draws around it.
     """
-    rng, precision = np.random.default_rng(0), ensemble.tolerance(log, discount)
+    rng, precision = np.random.default_rng(0), ensemble.tolerance(log, discount, PRECISION)
     allowed = np.ones(start.shape, np.bool_) if allowed is None else allowed
     visits = np.zeros(start.shape)
     np.add.at(visits, (log.actions, log.observations), 1.0)
