@@ -30,7 +30,7 @@ print(torque, dict(zip(agent.action_set.listed, agent.action_values(upright).mea
 # %%
 # Value, uncertainty and torque.
 
-angle, speed = np.meshgrid(np.linspace(-np.pi, np.pi, 41), np.linspace(-8.0, 8.0, 41))
+angle, speed = np.meshgrid(np.linspace(-np.pi, np.pi, 121), np.linspace(-8.0, 8.0, 121))
 states = np.stack([np.cos(angle), np.sin(angle), speed], axis=-1).reshape(-1, 3)
 values = agent.action_values(states)
 best = values.mean.argmax(axis=1)[:, None]
