@@ -32,7 +32,8 @@ def test_every_public_name_is_in_the_reference():
 def test_every_name_in_the_reference_exists():
     for full in documented():
         module, _, attribute = full.rpartition(".")
-        assert hasattr(import_module(module), attribute), full
+        found = import_module(module)
+        assert attribute in dir(found) or hasattr(found, attribute), full  # some need JAX
 
 
 def test_every_page_is_in_the_contents():
