@@ -43,7 +43,7 @@ class Load(threading.Thread):
         self.counts = Counter()
 
     def run(self):
-        while time.monotonic() < self._until:
+        while time.monotonic() < self._until or not self.recorded:  # it may have to compile first
             self._try(self._decide)
             if self._rng.random() < 0.5:
                 self._try(self._record)
