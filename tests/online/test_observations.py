@@ -6,7 +6,9 @@ import pytest
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Tuple
 from gymnasium.vector import SyncVectorEnv
 
+import rblspi
 from rblspi import FQI, OPSRL, RBLSPI, RLSVI, LinearPolicy, OneHot, evaluate
+from rblspi.features.one_hot import WHOLE
 from rblspi.rollout import collect
 from rblspi.rollout.collect import random_walk
 
@@ -40,6 +42,24 @@ SEEN = {
         lambda i: {"row": 1 + i // 3, "column": i % 3},
     ),
 }
+
+
+def test_whole_numbers_in_a_box_of_floats_are_a_table(tmp_path, capsys):
+    space = Box(np.array([-1.0, 0.0]), np.array([0.0, 2.0]), dtype=np.float64)
+    env = Corridor(space, lambda i: np.array([i // 3 - 1.0, i % 3]))
+    agent = rblspi.agent(env, seed=0).learn(600)
+    assert type(agent) is OPSRL
+    assert agent.features.size == 6
+    assert "whole numbers, 6 different ones: opsrl learns a table" in capsys.readouterr().err
+    rows = np.array([[i // 3 - 1.0, i % 3] for i in range(6)])
+    np.testing.assert_array_equal(agent.features(rows), np.eye(6))
+    np.testing.assert_array_equal(agent.features(rows + 1e-9), np.eye(6))
+    assert (agent.predict(rows, deterministic=True)[0] == 1).all()
+    agent.policy().save(tmp_path / "policy.npz")
+    policy = LinearPolicy.load(tmp_path / "policy.npz")
+    np.testing.assert_array_equal(policy.action_values(rows).mean, agent.action_values(rows).mean)
+    halves = Corridor(space, lambda i: np.array([i // 3 - 1.0, i % 3 / 2.0]))
+    assert rblspi.agent(halves, seed=0).basis != WHOLE
 
 
 @pytest.mark.parametrize("kind", [RLSVI, OPSRL])

@@ -173,23 +173,26 @@ def _parts(space: gym.Space[Any], observation: Any) -> Iterator[Any]:
 # Values and bounds -------------------------------------------------------------------------------
 
 
-def finite_values(space: gym.Space[Any]) -> tuple[Vector, Vector] | None:
+def finite_values(space: gym.Space[Any], whole: bool = False) -> tuple[Vector, Vector] | None:
     """The first value and the number of values of each component, if they are whole numbers.
 
-    None where they are not, or where they have no bounds.
+    None where they are not, or where they have no bounds. With ``whole`` they are whole numbers
+    between the bounds, also where the space is one of floats.
     """
     vectors = vector_space(space)
     if not isinstance(vectors, Box):
         return _first_and_count(vectors)
     low, high = _flat(vectors.low), _flat(vectors.high)
-    if not np.issubdtype(vectors.dtype, np.integer) or is_unbounded(low, high).any():
+    known = whole or np.issubdtype(vectors.dtype, np.integer)
+    if not known or is_unbounded(low, high).any():
         return None
-    return low, high - low + 1.0
+    low = np.ceil(low)
+    return low, np.floor(high) - low + 1.0
 
 
-def states_of(space: gym.Space[Any]) -> int | None:
+def states_of(space: gym.Space[Any], whole: bool = False) -> int | None:
     """How many different observations there are; None where they are not finitely many."""
-    found = finite_values(space)
+    found = finite_values(space, whole)
     return None if found is None else math.prod(int(count) for count in found[1])
 
 

@@ -72,15 +72,20 @@ def posterior_by_evidence(
     noise_precision: float | None = None,
     ridge: float = 1e-6,
     squared_length: float | None = None,
+    most_drawn: float = MOST_DRAWN,
 ) -> Posterior:
     """The posterior; a precision that is not given is estimated.
 
     ``constant`` has the weights u of the constant function, along which the prior is flat. The
-    mean of |phi(s)|^2 is ``squared_length``, and follows from C unless C is a sum over traces.
+    mean of |phi(s)|^2 is ``squared_length``, and follows from C unless C is a sum over traces. The
+    prior draws no known weight towards 0 by more than ``most_drawn`` deviations.
     """
     incremental = of_statistics(statistics, ridge, 1.0)
     derive_normal(incremental)
-    normal, given = incremental.normal, (prior_precision, noise_precision, squared_length)
+    normal, given = (
+        incremental.normal,
+        (prior_precision, noise_precision, squared_length, most_drawn),
+    )
     alpha, beta = estimate_precisions(statistics, td_errors, normal, constant, *given)
     # The method BLOCK_UPDATE uses the normal matrix as it is.
     incremental = incremental._replace(penalty=alpha / beta, method=np.array([BLOCK_UPDATE]))
@@ -106,6 +111,7 @@ def estimate_precisions(
     prior: float | None = None,
     noise: float | None = None,
     squared_length: float | None = None,
+    most_drawn: float = MOST_DRAWN,
 ) -> Precisions:
     """Estimate alpha and beta, or the one of them that is not given as ``prior`` or ``noise``.
 
@@ -130,7 +136,8 @@ def estimate_precisions(
         else:
             beta = noise
         if prior is None:
-            penalty = _best_penalty(rotated, beta, LARGEST_PENALTY * squared_length)
+            largest = LARGEST_PENALTY * squared_length
+            penalty = _best_penalty(rotated, beta, largest, most_drawn)
         else:
             penalty = prior / beta
     return Precisions(penalty * beta if prior is None else prior, beta)
@@ -199,22 +206,22 @@ def _complement(unit: Vector) -> Matrix:
     return np.eye(len(unit))[:, 1:] - 2.0 * np.outer(mirror, mirror[1:])
 
 
-def _least_drawing(rotated: _Rotated, beta: float) -> float:
-    """The largest lambda that draws no known weight by more than `MOST_DRAWN` deviations.
+def _least_drawing(rotated: _Rotated, beta: float, most: float) -> float:
+    """The largest lambda that draws no known weight by more than so many deviations.
 
     With u = lambda / e and the bound c, it solves t^2 u^2 = c^2 (1 + u).
     """
     e = np.maximum(rotated.values, LEAST_PENALTY * rotated.trace)
     squares = beta * rotated.target**2 / e  # t^2
     known = squares > 2.0 * math.log(max(len(e), 2))
-    if not known.any():
+    if not known.any() or math.isinf(most):
         return math.inf
-    t, bound = squares[known], MOST_DRAWN**2
+    t, bound = squares[known], most**2
     ratios = (bound + np.sqrt(bound**2 + 4.0 * bound * t)) / (2.0 * t)
     return float((e[known] * ratios).min())
 
 
-def _best_penalty(rotated: _Rotated, beta: float, largest: float) -> float:
+def _best_penalty(rotated: _Rotated, beta: float, largest: float, most_drawn: float) -> float:
     """The lambda of the highest evidence; the largest lambda if the evidence is constant."""
     values, squares = rotated.values, beta * rotated.target**2
 
@@ -223,6 +230,6 @@ def _best_penalty(rotated: _Rotated, beta: float, largest: float) -> float:
         return float(terms.sum())
 
     steps = int(math.log(max(largest / (LEAST_PENALTY * rotated.trace), 1.0)) / SPACING)
-    first = math.log(max(largest / _least_drawing(rotated, beta), 1.0)) / SPACING
+    first = math.log(max(largest / _least_drawing(rotated, beta, most_drawn), 1.0)) / SPACING
     tried = range(min(math.ceil(first), steps), steps + 1)
     return min((largest * math.exp(-SPACING * step) for step in tried), key=cost)

@@ -6,10 +6,11 @@ on the way the one is kept that a `Judge` values most.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
-from typing import Self
+from typing import ClassVar, Self
 
 from rblspi.core import check
 from rblspi.data.transitions import Transitions, joined
@@ -199,6 +200,8 @@ class BLSPI(PolicyIteration, Bayesian):
     """
 
     _: KW_ONLY
+    #: the prior is that of the evidence alone: it lets policy iteration settle
+    _most_drawn: ClassVar[float] = math.inf
     pessimism: float = checked(0.0, check.not_negative)
 
     def _kept(

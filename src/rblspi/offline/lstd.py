@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import KW_ONLY, dataclass, field, replace
-from typing import Any, Self, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from rblspi.core.types import Vector
 from rblspi.data.transitions import Transitions
 from rblspi.features import as_basis
 from rblspi.features.refinement import finer
-from rblspi.model.evidence import posterior_by_evidence, shrinkage
+from rblspi.model.evidence import MOST_DRAWN, posterior_by_evidence, shrinkage
 from rblspi.model.posterior import ConditionWarning, Posterior
 from rblspi.model.statistics import Statistics
 from rblspi.offline.accumulation import Data, require_finite
@@ -102,6 +102,9 @@ class LeastSquares(TemporalDifferences):
 class Bayesian(TemporalDifferences):
     """Computes the posterior given b = A theta + noise; the base of BLSTD and BLSPI."""
 
+    #: deviations by which the prior may draw a known weight towards 0
+    _most_drawn: ClassVar[float] = MOST_DRAWN
+
     _: KW_ONLY
     prior_precision: float | None = checked(None, check.positive)
     noise_precision: float | None = checked(None, check.positive)
@@ -113,7 +116,7 @@ class Bayesian(TemporalDifferences):
         if alpha is not None and beta is not None:
             posterior = Posterior.from_statistics(sums.statistics, alpha, beta, self.ridge)
         else:
-            given = (alpha, beta, self.ridge, sums.squared_length)
+            given = (alpha, beta, self.ridge, sums.squared_length, self._most_drawn)
             posterior = posterior_by_evidence(
                 sums.statistics, sums.td_errors, problem.constant, *given
             )

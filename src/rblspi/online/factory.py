@@ -13,6 +13,7 @@ from rblspi.environments.lookup import EnvironmentLike, make
 from rblspi.environments.spaces import input_size, limits, states_of
 from rblspi.features import BasisLike, Network
 from rblspi.features.bounds import find_angles, find_useless
+from rblspi.features.one_hot import WHOLE
 from rblspi.online.agent import Agent
 from rblspi.registry import Algorithm
 from rblspi.registry import algorithm as registered
@@ -61,8 +62,16 @@ def agent(
     """
     environment = make(env)
     if algorithm is None:
-        scout = partial(observe_random_actions, environment, np.random.SeedSequence(0))
-        record = default_for(environment.observation_space, scout, basis)
+        space = environment.observation_space
+        scout = cache(partial(observe_random_actions, environment, np.random.SeedSequence(0)))
+        if basis is None and is_whole(space, scout):
+            record, basis = registered("opsrl"), WHOLE
+            say(
+                f"observations are whole numbers, {states_of(space, True):,} different ones: opsrl "
+                "learns a table of them. As numbers, fitted-rmax learns from them"
+            )
+        else:
+            record = default_for(space, scout, basis)
     else:
         record = registered(algorithm)
     if not record.online:
@@ -98,6 +107,20 @@ def default_for(
         pairs = [angle for angle in angles if isinstance(angle, tuple)]
         numbers -= len(useless) + sum(pair[0] not in useless for pair in pairs)
     return registered("fitted-rmax") if numbers <= MOST_NUMBERS else _of_many_numbers()
+
+
+def is_whole(observation_space: Any, scout: Callable[[], Any]) -> bool:
+    """Whether the observations of a Box are whole numbers, of at most `MOST_STATES` combinations.
+
+    The bounds of the space tell how many there may be, and ``scout`` returns what is seen.
+    """
+    if states_of(observation_space) is not None:
+        return False  # it is a table anyway
+    states = states_of(observation_space, whole=True)
+    if states is None or states > MOST_STATES:
+        return False
+    seen = scout()
+    return bool((seen == np.round(seen)).all() and np.ptp(seen, axis=0).any())
 
 
 def _of_many_numbers() -> Algorithm:

@@ -21,6 +21,7 @@ from rblspi.core.settings import Setting
 from rblspi.core.types import Integers, Vector
 from rblspi.environments.spaces import observation_shape, states_of
 from rblspi.features import BasisLike, OneHot, as_basis
+from rblspi.features.one_hot import WHOLE
 from rblspi.offline.table_values import Places, table_values
 from rblspi.online.agent import Agent, Cost
 from rblspi.online.table import ANYWHERE, DRAWS, MOST_OUTCOMES, Table, differs, end_of
@@ -55,14 +56,16 @@ class TableAgent(Agent):
 
     def _recipe(self, given: BasisLike | None) -> BasisLike:
         space, name = self.env.observation_space, type(self).__name__
-        if states_of(space) is None:
+        basis = None if given is None else as_basis(given)
+        whole = basis == WHOLE
+        if states_of(space, whole) is None:
             raise TypeError(
                 f"{name} counts visits of states and needs a Discrete observation space, or one of "
                 f"several discrete parts, not {space}: use FittedRmax or OptimisticLSVI"
             )
-        if given is not None and as_basis(given) not in (OneHot(), OneHot(joint=True)):
+        if basis not in (None, OneHot(), OneHot(joint=True), WHOLE):
             raise TypeError(f"{name} learns a table and takes no basis but OneHot(), not {given}")
-        return OneHot(joint=observation_shape(space) != ())
+        return WHOLE if whole else OneHot(joint=observation_shape(space) != ())
 
     def _weights(self, explore: bool) -> Vector:
         """Action values in the sampled model, or the mean over models of what is remembered."""
