@@ -1,8 +1,9 @@
 """The values of a planner whose states are a table: an ensemble of sparse models.
 
 A model has the outcomes of one half of the transitions as often as they are in it. Every state and
-action has in addition a small random weight of what was not seen, which is worth what some
-transition of the log brought. What was never tried in a half is worth nothing else.
+action has in addition a small random weight of what was not seen: the outcome of some transition of
+the log, with its reward. What was never tried in a half has nothing else. An outcome leads on in
+the same model. A value in its place would fix the level of all values, in every model the same.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rblspi.core.types import Integers, Mask, Matrix, Vector
+from rblspi.core.types import Integers, Mask, Matrix
 from rblspi.data.transitions import Transitions
 from rblspi.features import Features
 from rblspi.offline import ensemble
@@ -83,45 +84,53 @@ def table_values(
     chosen |= ~chosen.any(axis=0) & allowed
     chosen |= ~chosen.any(axis=0)
 
-    def member(part: Transitions, unseen: Vector) -> Member:
-        model = _model(part, start.shape[1], discount, unseen, rng)
+    shares = 1.0 / visits[log.actions, log.observations]  # all that was tried counts the same
+    shares /= shares.sum()
+
+    def member(rows: Integers) -> Member:
+        unseen = _unseen(log, rng.choice(log.size, start.size, p=shares), rng)
+        model = _model(log.select(rows), unseen, start.shape[1], discount, rng)
         return Member(model, np.ascontiguousarray(chosen.T), unmoved, unmoved)
 
-    usual = np.full(start.size, ensemble.usual_value(log, discount))
-    start = member(log, usual).best(start, precision)
-    shares = 1.0 / visits[log.actions, log.observations]  # all that was tried counts the same
-    brought = Brought.of(log, start[:, log.next_observations], discount, rng, shares)
-    members = [
-        member(log.select(rows), brought.draw(rng, start.size))
-        for rows in ensemble.halves(log, rng)
-    ]
+    members = [member(rows) for rows in ensemble.halves(log, rng)]
     found = ensemble.evaluate(members, start, precision, policy)
     weights = found.draws.mean(axis=0)
-    if policy is not None:
-        return weights, Draws.around(found.draws, brought.std, found.common)
-    # Doubt, and not hope, is what an estimate owes to an action that was never tried.
-    best = np.where(chosen, weights, -np.inf).max(axis=0) - brought.std
-    weights = np.where(tried, weights, np.minimum(weights, best))
+    brought = Brought.of(log, weights[:, log.next_observations], discount, rng, shares)
+    if policy is None:
+        # Doubt, and not hope, is what an estimate owes to an action that was never tried.
+        best = np.where(chosen, weights, -np.inf).max(axis=0) - brought.std
+        weights = np.where(tried, weights, np.minimum(weights, best))
     return weights, Draws.around(found.draws, brought.std, found.common)
+
+
+def _unseen(log: Transitions, rows: Integers, rng: np.random.Generator) -> Transitions:
+    """Outcomes of some transitions, whose rewards vary also where those of the log do not."""
+    found, size = log.select(rows), np.abs(log.rewards).max()
+    if np.ptp(log.rewards) <= 1e-6 * size:
+        noise = (size or 1.0) * rng.standard_normal(len(rows))
+        found = replace(found, rewards=found.rewards + noise)
+    return found
 
 
 def _model(
     log: Transitions,
+    unseen: Transitions,
     states: int,
     discount: float,
-    unseen: Vector,
     rng: np.random.Generator,
 ) -> GridModel:
-    """Rewards and outcomes as often as they are in the log, and one that is not."""
-    cells = len(unseen)
+    """Rewards and outcomes as often as they are in the log, and one that is not, for every pair."""
+    cells = unseen.size
     rows = log.actions * states + log.observations
     visits = np.bincount(rows, minlength=cells)
     weights = np.where(visits > 0, rng.standard_gamma(UNSEEN, cells), 1.0)
     total = visits + weights
-    rewards = (np.bincount(rows, log.rewards, cells) + weights * unseen) / total
-    follows, discounts = rows * states + log.next_observations, log.discounts(discount)
+    rewards = (np.bincount(rows, log.rewards, cells) + weights * unseen.rewards) / total
+    after = np.append(log.next_observations, unseen.next_observations)
+    going = [np.where(one.terminated, 0.0, one.discounts(discount)) for one in (log, unseen)]
+    follows = np.append(rows, np.arange(cells)) * states + after
     entries, places = np.unique(follows, return_inverse=True)
-    shares = np.bincount(places, np.where(log.terminated, 0.0, discounts))
+    shares = np.bincount(places, np.append(going[0], weights * going[1]))
     pairs = entries // states
     starts = np.searchsorted(pairs, np.arange(cells + 1)).astype(np.int64)
     following = (entries % states).astype(np.int32)
