@@ -22,6 +22,7 @@ from rblspi.core.types import Integers, Vector
 from rblspi.environments.spaces import observation_shape, states_of
 from rblspi.features import BasisLike, OneHot, as_basis
 from rblspi.features.one_hot import WHOLE
+from rblspi.offline.ensemble import usual_value
 from rblspi.offline.table_values import Places, table_values
 from rblspi.online.agent import Agent, Cost
 from rblspi.online.table import ANYWHERE, DRAWS, MOST_OUTCOMES, Table, differs, end_of
@@ -79,11 +80,11 @@ class TableAgent(Agent):
     def _estimate(self) -> tuple[int, Vector, Draws]:
         seen = int(self.session.memory.counters[SEEN])
         if self._best is None or self._best[0] != seen:
-            by_action = self.state.sampled.reshape(self.actions, -1)
-            allowed = self.state.table.forbidden.reshape(by_action.shape) == 0
             log = self.session.memory.transitions(self.features.shape)
             log = Places.of(log, self.features).log
-            weights, draws = table_values(log, by_action, self.discount, allowed)
+            allowed = self.state.table.forbidden.reshape(self.actions, -1) == 0
+            start = np.full(allowed.shape, usual_value(log, self.discount))
+            weights, draws = table_values(log, start, self.discount, allowed)
             self._best = (seen, weights.ravel(), draws)
         return self._best
 
