@@ -22,7 +22,7 @@ demo: $(STAMP) ## compare RBLSPI with online LSPI on the sparse mountain car, wi
 test: $(STAMP) ## run the whole test suite
 	$(BIN)/python -m pytest
 
-quick: $(STAMP) ## run the fast tests, in under a minute
+quick: $(STAMP) ## run the fast tests, in about a minute
 	$(BIN)/python -m pytest -m "not slow"
 
 chaos: $(STAMP) ## disturb the commands in 500 trials: signals, full disks, damaged files, in 15 minutes
