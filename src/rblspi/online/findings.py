@@ -66,14 +66,15 @@ class Trial(NamedTuple):
     @classmethod
     def of(cls, agent: Agent, random: bool, count: int = EPISODES) -> Trial:
         """Let the greedy policy act, or random actions, in a copy of its environment."""
+        policy = agent.policy()
         with environment_for(agent) as env:
-            act = random_act(env) if random else act_of(agent.policy())
+            act = random_act(env) if random else act_of(policy)
             tried = list(episodes(env, act, count, seed=0, longest=LONGEST))
         rewards = [np.array([step.reward for step in episode]) for episode in tried]
         discounted = np.array([r @ agent.discount ** np.arange(len(r)) for r in rewards])
         for i, episode in enumerate(tried):
             if episode[-1].truncated:
-                ahead = agent.action_values(episode[-1].next_observation).mean.max()
+                ahead = policy.values(episode[-1].next_observation).max()
                 discounted[i] += agent.discount ** len(episode) * ahead
         starts = [episode[0].observation for episode in tried]
         return cls(np.array([r.sum() for r in rewards]), discounted, starts)
