@@ -70,6 +70,6 @@ def test_lsdqn_makes_the_solution_the_last_layer(monkeypatch):
     from rblspi.online.baselines import lsdqn
 
     fixed = np.arange(10.0).reshape(2, 5)
-    monkeypatch.setattr(lsdqn, "regress", lambda *_: LastLayer(fixed, np.zeros(0), 0.0))
+    monkeypatch.setattr(lsdqn, "regress_network", lambda *_: LastLayer(fixed, np.zeros(0), 0.0))
     agent = LSDQN("CartPole-v1", Network(4), seed=0).learn(1024)
     np.testing.assert_allclose(agent.policy().weights, fixed.ravel())

@@ -10,8 +10,11 @@ from scipy.linalg import cholesky, solve_triangular
 from rblspi.core.types import Array, Matrix
 from rblspi.data.transitions import Transitions
 from rblspi.features import Features
+from rblspi.online.deep_q import LEARNT_AT, TRANSITIONS, DeepQ
 from rblspi.policies.choice import masked
 
+#: steps between two regressions, each of which takes as long as some hundred steps
+REGRESS_EVERY = 1000
 #: transitions for a regression, evenly spaced among those that are remembered
 REGRESSED = 20_000
 #: weight of the prior along every feature, in transitions
@@ -31,6 +34,19 @@ class LastLayer(NamedTuple):
         pairs = zip(self.factors, noise, strict=True)
         drawn: Matrix = self.mean + np.stack([solve_triangular(*pair) for pair in pairs])
         return drawn
+
+
+def is_due(agent: DeepQ) -> bool:
+    """Whether `REGRESS_EVERY` steps are over since the last time of learning."""
+    counters = agent.state.counters
+    return bool(counters[TRANSITIONS] // REGRESS_EVERY > counters[LEARNT_AT] // REGRESS_EVERY)
+
+
+def regress_network(agent: DeepQ) -> LastLayer:
+    """The regression on what an agent remembers, around the weights by which it acts."""
+    log = agent.session.memory.transitions(agent.features.shape, REGRESSED)
+    network = agent.state.weights.reshape(agent.actions, -1)
+    return regress(log, agent.features, agent.discount, network)
 
 
 def regress(log: Transitions, features: Features, discount: float, network: Matrix) -> LastLayer:

@@ -6,7 +6,7 @@ Beside Algorithm 1 of Azizzadenesheli, Brunskill and Anandkumar, with the names 
     2       for every step: a = argmax_a phi(s)'theta_a                         `act`
     3       learn features by double Q-learning                                 `DeepQ`
     4       every 1000 steps: take the features of the averaged weights, and
-            regress r + gamma max_a' Q(s', a') on them                          `regress`
+            regress r + gamma max_a' Q(s', a') on them                          `regress_network`
     5       then, and after every episode: draw theta                           `_renew`
 """
 
@@ -19,16 +19,12 @@ from numpy.typing import ArrayLike
 
 from rblspi.core.check import LARGEST_COUNT
 from rblspi.core.compiled import jit_inlined
-from rblspi.core.types import Allowed, Array, Integers, Matrix, Vector
+from rblspi.core.types import Array, Integers, Matrix, Vector
 from rblspi.model.double_q import Learner
-from rblspi.online.deep_q import LEARNT_AT, TRANSITIONS, DeepQ
-from rblspi.online.last_layer import REGRESSED, LastLayer, regress
-from rblspi.policies.choice import epsilon_greedy
+from rblspi.online.deep_q import TRANSITIONS, DeepQ, act
+from rblspi.online.last_layer import LastLayer, is_due, regress_network
 from rblspi.rollout.loop import AgentFunctions
 from rblspi.rollout.memory import Transition, ends_episode
-
-#: steps between two regressions, each of which takes as long as some hundred steps
-REGRESS_EVERY = 1000
 
 #: place in `State.counters`: whether an episode has ended since the last draw
 ENDED = 2
@@ -49,12 +45,6 @@ class State(NamedTuple):
     def integer_ranges(self, actions: int) -> dict[str, tuple[ArrayLike, ArrayLike]]:
         """Lowest and highest values that a file may hold, by field."""
         return {"counters": (0, [LARGEST_COUNT, LARGEST_COUNT, 1])}
-
-
-@jit_inlined
-def act(agent: State, x: Vector, allowed: Allowed, rng: Any) -> int:
-    """Line 2."""
-    return epsilon_greedy(agent.weights, x, agent.epsilon[0], allowed, rng)
 
 
 @jit_inlined
@@ -98,14 +88,11 @@ class BDQN(DeepQ):
     def _renew(self, rescaled: bool) -> None:
         """Lines 4 and 5."""
         counters, state = self.state.counters, self.state
-        due = counters[TRANSITIONS] // REGRESS_EVERY > counters[LEARNT_AT] // REGRESS_EVERY
-        if due or rescaled:
+        due = is_due(self) or rescaled
+        if due:
             self._act_by_average()
-            log = self.session.memory.transitions(self.features.shape, REGRESSED)
-            network = state.weights.reshape(self.actions, -1)
-            found = regress(log, self.features, self.discount, network)
-            state.mean[...], state.factors[...], state.noise_std[0] = found
-        if due or rescaled or counters[ENDED]:
+            state.mean[...], state.factors[...], state.noise_std[0] = regress_network(self)
+        if due or counters[ENDED]:
             drawn = LastLayer(state.mean, state.factors, float(state.noise_std[0])).draw(self.rng)
             state.weights[:] = drawn.ravel()
             state.epsilon[0] = 0.0

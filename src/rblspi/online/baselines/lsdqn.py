@@ -4,7 +4,7 @@ Beside Algorithm 1 of Levine, Zahavy, Mankowitz, Tamar and Mannor, with the name
 
     1   learn by double Q-learning, and act epsilon-greedily                    `DeepQ`
     2   every 1000 steps: regress r + gamma max_a' Q(s', a') on the features
-        of the averaged weights, around the last layer of these weights         `regress`
+        of the averaged weights, around the last layer of these weights         `regress_network`
     3       the last layer of the network is the solution                       `_renew`
 """
 
@@ -12,11 +12,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from rblspi.online.deep_q import LEARNT_AT, TRANSITIONS, DeepQ
-from rblspi.online.last_layer import REGRESSED, regress
-
-#: steps between two regressions, each of which takes as long as some hundred steps
-REGRESS_EVERY = 1000
+from rblspi.online.deep_q import DeepQ
+from rblspi.online.last_layer import is_due, regress_network
 
 
 class LSDQN(DeepQ):
@@ -39,11 +36,8 @@ class LSDQN(DeepQ):
 
     def _renew(self, rescaled: bool) -> None:
         super()._renew(rescaled)
-        counters = self.state.counters
-        if counters[TRANSITIONS] // REGRESS_EVERY > counters[LEARNT_AT] // REGRESS_EVERY:  # line 2
-            log = self.session.memory.transitions(self.features.shape, REGRESSED)
-            network = self.state.weights.reshape(self.actions, -1)
-            found = regress(log, self.features, self.discount, network).mean
+        if is_due(self):  # line 2
+            found = regress_network(self).mean
             last = np.concatenate([found[:, -1], found[:, :-1].T.ravel()]) / self.state.unit[0]
             for weights in (self.state.learner.latest, self.state.learner.average):
                 weights[-len(last) :] = last  # line 3
